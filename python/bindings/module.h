@@ -1,0 +1,6 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+// One function for each file of bindings. A binding checks types and layout, releases the GIL, calls the door and wraps the
+// result: no arithmetic and no defaults of its own.

@@ -1,0 +1,6 @@
+"""Weightmill: trained networks to the bytes an edge NPU fetches, every step verified."""
+
+from weightmill._error import Error
+from weightmill import _weightmill
+
+__all__ = ["Error"]

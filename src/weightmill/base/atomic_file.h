@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace weightmill {
+
+/// A file that appears whole or not at all: bytes go to a temporary file beside `path`, and commit() renames it into
+/// place. Destroyed without commit(), it removes the temporary file. Move-only.
+class AtomicFile {
+ public:
+  /// Throws: bad_file if the directory does not exist or cannot be written (names the path and the reason).
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  /// Appends. Throws: bad_file if the disk is full or the write fails for another reason.
+  void write(std::span<const std::uint8_t> bytes);
+  void write(std::string_view text);
+  std::uint64_t size_bytes() const noexcept { return size_bytes_; }
+
+  /// Flushes to the disk and renames into place. Throws: bad_file; the old file, if any, is then untouched.
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::string temporary_;
+  int fd_ = -1;
+  std::uint64_t size_bytes_ = 0;
+};
+
+/// Writes `bytes` to `path` atomically. Throws: as AtomicFile.
+void write_file(const std::filesystem::path& path, std::span<const std::uint8_t> bytes);
+void write_file(const std::filesystem::path& path, std::string_view text);
+
+/// Removes the temporary files of all AtomicFiles that are open now. Async-signal-safe: for a handler of SIGINT or
+/// SIGTERM that then ends the process.
+void remove_unfinished_files() noexcept;
+
+}  // namespace weightmill

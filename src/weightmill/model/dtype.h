@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace weightmill {
+
+/// Element type of a tensor, in every format the same word. 4-bit types are packed two to a byte, low nibble first.
+enum class DType : std::uint8_t {
+  f16, bf16, f32, f64, f8e4m3, f8e5m2,
+  i4, i8, i16, i32, i64,
+  u4, u8, u16, u32, u64,
+  boolean,
+  other,  ///< strings, complex, resources, types newer than this program: carried, never computed with
+};
+
+/// "float32", "int8" …, as numpy says it; "int4", "bfloat16" and so on where numpy has no word.
+std::string_view name_of(DType dtype) noexcept;
+
+/// Bits an element takes in memory; 0 for DType::other.
+unsigned size_bits(DType dtype) noexcept;
+
+bool is_float(DType dtype) noexcept;
+bool is_integer(DType dtype) noexcept;  ///< signed and unsigned, without boolean
+
+}  // namespace weightmill
