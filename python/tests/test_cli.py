@@ -1,0 +1,35 @@
+"""The program's face: help, version, wrong words, exit statuses."""
+
+import pathlib
+import subprocess
+import sys
+
+PROGRAM = pathlib.Path(sys.executable).parent / "weightmill"
+
+
+def run(*arguments: str, **options) -> subprocess.CompletedProcess:
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60, **options)
+
+
+def test_help_and_version_go_to_stdout():
+    help_text = run("--help")
+    assert help_text.returncode == 0 and "Example:" in help_text.stdout and not help_text.stderr
+    assert run("--version").stdout.startswith("weightmill ")
+
+
+def test_no_verb_is_a_usage_error():
+    result = run()
+    assert result.returncode == 2 and result.stderr.startswith("error: ") and not result.stdout
+
+
+def test_unknown_verb_is_a_usage_error():
+    result = run("frobnicate")
+    assert result.returncode == 2
+    assert "no verb 'frobnicate'" in result.stderr
+
+
+def test_full_disk_behind_stdout_is_reported():
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([PROGRAM, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert result.returncode == 3
+    assert "standard output" in result.stderr
