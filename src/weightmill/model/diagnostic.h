@@ -30,7 +30,7 @@ enum class DiagnosticCode : std::uint8_t {
 /// What happened to one channel (or the whole tensor where scales are per tensor).
 struct ChannelEffect {
   std::int64_t channel = -1;  ///< output channel; -1 for all
-  double bits_lost = 0;       ///< of weight precision (output_rescaled: of output precision); infinite for a dead channel
+  double bits_lost = 0;       ///< of weights (output_rescaled: of the output); infinite for a dead channel
   friend bool operator==(const ChannelEffect&, const ChannelEffect&) = default;
 };
 
