@@ -50,7 +50,8 @@ HWY_INLINE hn::VFromD<D32> quantize_chunk(D32 d32, const float* weight, const do
 /// Quantizes `kRows` rows of `width` channels and adds them to the 16-bit sums.
 template <Step kStep, std::size_t kRows>
 void quantize_some_rows(const float* HWY_RESTRICT weight, std::size_t stride, std::size_t width,
-                        const double* HWY_RESTRICT step, std::int8_t* HWY_RESTRICT out, std::int16_t* HWY_RESTRICT sum) {
+                        const double* HWY_RESTRICT step, std::int8_t* HWY_RESTRICT out,
+                        std::int16_t* HWY_RESTRICT sum) {
   std::size_t c = 0;
 #if HWY_TARGET != HWY_SCALAR
   const hn::ScalableTag<std::int32_t> d32;
@@ -147,7 +148,8 @@ void abs_sum_rows(const std::int8_t* HWY_RESTRICT weight, std::size_t n_rows, st
   }
 }
 
-void abs_sum_block(const std::int8_t* weight, std::size_t n_rows, std::size_t stride, std::size_t width, std::int64_t* sum) {
+void abs_sum_block(const std::int8_t* weight, std::size_t n_rows, std::size_t stride, std::size_t width,
+                   std::int64_t* sum) {
   std::array<std::int16_t, kBlock> short_sum;
   for (std::size_t first = 0; first < n_rows; first += kRowsPerSum) {
     const std::size_t rows = std::min(n_rows - first, kRowsPerSum);

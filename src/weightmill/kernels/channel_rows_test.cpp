@@ -39,7 +39,9 @@ Sample random_sample(std::uint64_t seed) {
   Sample s;
   s.n_channels = static_cast<std::size_t>(random.chance(0.1) ? random.integer(1000, 2100) : random.integer(1, 200));
   const auto n_rows = static_cast<std::size_t>(random.chance(0.1) ? random.integer(250, 600) : random.integer(1, 40));
-  for (std::size_t c = 0; c < s.n_channels; ++c) s.step.push_back(std::ldexp(1 + random.unit(), static_cast<int>(random.integer(-3, 6))));
+  for (std::size_t c = 0; c < s.n_channels; ++c) {
+    s.step.push_back(std::ldexp(1 + random.unit(), static_cast<int>(random.integer(-3, 6))));
+  }
   for (std::size_t i = 0; i < n_rows * s.n_channels; ++i) {
     const double step = s.step[i % s.n_channels];
     const bool tie = random.chance(0.3);
