@@ -5,11 +5,12 @@
 
 namespace weightmill {
 
-/// Element type of a tensor, in every format the same word. 4-bit types are packed two to a byte, low nibble first.
+/// Element type of a tensor, in every format the same word. Types of 4 and 2 bits are packed two
+/// or four to a byte, the first element in the lowest bits.
 enum class DType : std::uint8_t {
   f16, bf16, f32, f64, f8e4m3, f8e5m2,
-  i4, i8, i16, i32, i64,
-  u4, u8, u16, u32, u64,
+  i2, i4, i8, i16, i32, i64,
+  u2, u4, u8, u16, u32, u64,
   boolean,
   other,  ///< strings, complex, resources, types newer than this program: carried, never computed with
 };

@@ -10,6 +10,8 @@ TEST(DType, KnowsItsNameAndSize) {
   EXPECT_EQ(name_of(DType::bf16), "bfloat16");
   EXPECT_EQ(name_of(DType::other), "other");
   EXPECT_EQ(size_bits(DType::u4), 4u);
+  EXPECT_EQ(name_of(DType::u2), "uint2");
+  EXPECT_EQ(size_bits(DType::i2), 2u);
   EXPECT_EQ(size_bits(DType::f64), 64u);
   EXPECT_EQ(size_bits(DType::boolean), 8u);
   EXPECT_EQ(size_bits(DType::other), 0u);

@@ -18,8 +18,8 @@ std::string to_string(const Shape& shape);
 /// Number of elements. Throws: bad_file if an extent is negative or the product does not fit 63 bits (names `where`).
 std::uint64_t n_elements(const Shape& shape, std::string_view where);
 
-/// Bytes that `shape` elements of `dtype` take; 4-bit types round up to a whole byte. Throws: as n_elements; bad_file
-/// for DType::other.
+/// Bytes that `shape` elements of `dtype` take; 4-bit and 2-bit types round up to a whole byte. Throws: as n_elements;
+/// bad_file for DType::other.
 std::uint64_t size_bytes(const Shape& shape, DType dtype, std::string_view where);
 
 }  // namespace weightmill
