@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace weightmill {
+
+/// How a float becomes a code.  [docs/folding.md §3]
+struct CodeRule {
+  float steps = 255;        ///< levels - 1; <= 255
+  std::int32_t low = -128;  ///< the lowest code; the highest is low + steps
+  bool half_up = false;     ///< ties upwards, as floor(x + 0.5) in float32; else to even
+  bool in_f16 = false;      ///< each difference, quotient and product is rounded to float16
+};
+
+/// The limits of one weight.
+///   weight <= below          -> low           (wins where both hold)
+///   weight > above           -> low + steps
+///   else low + round((weight - origin) / range * steps), each operation rounded to float32
+struct CodeLimits {
+  float below, above, origin, range;
+};
+
+/// The same for as many weights as there are elements.
+struct CodeLimitRows {
+  std::span<const float> below, above, origin, range;
+};
+
+/// Codes of `weights`, N little-endian float32 at any alignment (4 N bytes), all with the same limits. `codes`: N, the low 8 bits
+/// of each code. A weight whose formula ends in NaN has code 0. Returns whether there was one.
+bool quantize_run(const std::uint8_t* weights, const CodeLimits& limits, const CodeRule& rule,
+                  std::span<std::uint8_t> codes) noexcept;
+
+/// The same with limits for each weight. The spans of `limits` are of N.
+bool quantize_each(const std::uint8_t* weights, const CodeLimitRows& limits, const CodeRule& rule,
+                   std::span<std::uint8_t> codes) noexcept;
+
+/// Both, one weight at a time: the definition that the SIMD targets are held to.
+bool quantize_run_scalar(const std::uint8_t* weights, const CodeLimits& limits, const CodeRule& rule,
+                         std::span<std::uint8_t> codes) noexcept;
+bool quantize_each_scalar(const std::uint8_t* weights, const CodeLimitRows& limits, const CodeRule& rule,
+                          std::span<std::uint8_t> codes) noexcept;
+
+/// `x` rounded to the nearest float16, ties to even; above 65504 from the half-way point on, infinity. NaN stays NaN.
+float round_to_f16(float x) noexcept;
+
+/// The float of a float16's bits, exactly.
+float f16_to_float(std::uint16_t bits) noexcept;
+/// The bits of round_to_f16(x).
+std::uint16_t float_to_f16(float x) noexcept;
+
+/// N float16 or bfloat16, little-endian at any alignment (2 N bytes), to float32. `out`: N.
+void widen_f16(const std::uint8_t* in, std::span<float> out) noexcept;
+void widen_bf16(const std::uint8_t* in, std::span<float> out) noexcept;
+
+/// Two codes to a byte: the low four bits of `codes`, the first one in the low nibble (or the high one). `out`: ceil(N / 2)
+/// bytes; the unused nibble of an odd count is 0.
+void pack_nibbles(std::span<const std::uint8_t> codes, bool first_high, std::uint8_t* out) noexcept;
+
+}  // namespace weightmill
