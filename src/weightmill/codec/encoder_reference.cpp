@@ -1,0 +1,45 @@
+#include "encoders.h"
+#include "rice_search.h"
+#include "section.h"
+#include "sections.h"
+
+namespace weightmill::mlw {
+namespace {
+
+/// Zeros are counted between the weights where they are more than four times as common as any other weight.
+bool wants_zero_runs(const Histogram& histogram) noexcept {
+  constexpr std::uint64_t kFactor = 4;
+  std::uint32_t most_common = 0;  // of all but zero
+  for (int weight = -kMaxWeight; weight <= kMaxWeight; ++weight) {
+    if (weight != 0) most_common = std::max(most_common, histogram[weight]);
+  }
+  return histogram[0] > kFactor * most_common;
+}
+
+void put_reference_section(BitWriter& out, std::span<const std::int16_t> weights, SectionScratch& scratch) {
+  Histogram histogram;
+  histogram.count(weights);
+  const bool zero_runs = wants_zero_runs(histogram);
+  const PaletteChoice choice = choose_palette(histogram, zero_runs, Coverage::more_than_half);
+  to_symbols(weights, choice, zero_runs, scratch.symbols);
+  const WeightSegments weight_segments = reference_weight_segments(scratch.symbols.indices, uncompressed_bits(choice));
+  const RunSegments run_segments =
+      zero_runs ? reference_run_segments(scratch.symbols.runs, weight_segments) : RunSegments{};
+  put_section(out, {choice, scratch.symbols, weight_segments, run_segments}, scratch.planes);
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> encode_reference(std::span<const std::int16_t> weights) {
+  BitWriter out;
+  SectionScratch scratch;
+  const std::vector<std::size_t> starts = reference_section_starts(weights);
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const std::size_t end = i + 1 < starts.size() ? starts[i + 1] : weights.size();
+    put_reference_section(out, weights.subspan(starts[i], end - starts[i]), scratch);
+  }
+  put_end_of_stream(out);
+  return std::move(out).take();
+}
+
+}  // namespace weightmill::mlw

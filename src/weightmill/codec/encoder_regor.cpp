@@ -1,0 +1,61 @@
+#include <algorithm>
+
+#include "encoders.h"
+#include "rice_search.h"
+#include "section.h"
+
+namespace weightmill::mlw {
+namespace {
+
+constexpr std::size_t kSectionWeights = 131072;
+
+/// Zeros that stand beside another zero.
+std::size_t count_zeros_in_runs(std::span<const std::int16_t> weights) noexcept {
+  std::size_t in_runs = 0;
+  std::size_t run = 0;
+  for (const std::int16_t weight : weights) {
+    if (weight == 0) {
+      ++run;
+      continue;
+    }
+    if (run >= 2) in_runs += run;
+    run = 0;
+  }
+  return run >= 2 ? in_runs + run : in_runs;
+}
+
+/// Zeros are counted between the weights where at least half of them are in runs and they are more than five times as
+/// common as any other weight.
+bool wants_zero_runs(std::span<const std::int16_t> weights, const Histogram& histogram) noexcept {
+  constexpr std::uint64_t kFactor = 5;
+  std::uint32_t most_common = 0;  // of all but zero
+  for (int weight = -kMaxWeight; weight <= kMaxWeight; ++weight) {
+    if (weight != 0) most_common = std::max(most_common, histogram[weight]);
+  }
+  return histogram[0] > kFactor * most_common && count_zeros_in_runs(weights) >= histogram[0] / 2;
+}
+
+void put_regor_section(BitWriter& out, std::span<const std::int16_t> weights, SectionScratch& scratch) {
+  Histogram histogram;
+  histogram.count(weights);
+  const bool zero_runs = wants_zero_runs(weights, histogram);
+  const PaletteChoice choice = choose_palette(histogram, zero_runs, Coverage::at_least_half);
+  to_symbols(weights, choice, zero_runs, scratch.symbols);
+  const WeightSegments weight_segments = regor_weight_segments(scratch.symbols.indices, uncompressed_bits(choice));
+  const RunSegments run_segments = zero_runs ? regor_run_segments(scratch.symbols.runs) : RunSegments{};
+  put_section(out, {choice, scratch.symbols, weight_segments, run_segments}, scratch.planes);
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> encode_regor(std::span<const std::int16_t> weights) {
+  BitWriter out;
+  SectionScratch scratch;
+  for (std::size_t begin = 0; begin < weights.size(); begin += kSectionWeights) {
+    put_regor_section(out, weights.subspan(begin, std::min(kSectionWeights, weights.size() - begin)), scratch);
+  }
+  put_end_of_stream(out);
+  return std::move(out).take();
+}
+
+}  // namespace weightmill::mlw

@@ -1,0 +1,78 @@
+#include "section.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace weightmill::mlw {
+namespace {
+
+std::uint16_t index_of(const PaletteChoice& choice, std::int16_t weight) noexcept {
+  return choice.index_of[static_cast<std::size_t>(weight + kMaxWeight)];
+}
+
+void split_zero_runs(std::span<const std::int16_t> weights, const PaletteChoice& choice, Symbols& symbols) {
+  std::uint32_t run = 0;
+  for (const std::int16_t weight : weights) {
+    if (weight == 0) {
+      ++run;
+      continue;
+    }
+    symbols.runs.push_back(run);
+    symbols.indices.push_back(index_of(choice, weight));
+    run = 0;
+  }
+  symbols.runs.push_back(run);
+}
+
+/// The runs of weights [begin, end): the run behind each, and for a section's first slice also the one before it.
+std::span<const std::uint32_t> runs_of(const CodedSection& section, std::size_t begin, std::size_t end) noexcept {
+  if (section.run_segments.empty()) return {};
+  const std::size_t first = begin == 0 ? 0 : begin + 1;
+  return std::span(section.symbols.runs).subspan(first, end + 1 - first);
+}
+
+}  // namespace
+
+void to_symbols(std::span<const std::int16_t> weights, const PaletteChoice& choice, bool zero_runs, Symbols& symbols) {
+  assert(!weights.empty());
+  symbols.indices.clear();
+  symbols.runs.clear();
+  if (!zero_runs) {
+    symbols.indices.reserve(weights.size());
+    for (const std::int16_t weight : weights) symbols.indices.push_back(index_of(choice, weight));
+  } else if (choice.only_zeros) {  // a slice has at least one index: the first zero is sent as one
+    symbols.indices.push_back(index_of(choice, 0));
+    symbols.runs = {0, static_cast<std::uint32_t>(weights.size() - 1)};
+  } else {
+    split_zero_runs(weights, choice, symbols);
+  }
+}
+
+template <class Writer>
+void put_section(Writer& out, const CodedSection& section, SlicePlanes& planes) {
+  const std::span indices(section.symbols.indices);
+  auto weight_segment = section.weight_segments.begin();
+  auto run_segment = section.run_segments.begin();
+  const bool has_runs = !section.run_segments.empty();
+  for (std::size_t begin = 0; begin < indices.size();) {
+    std::size_t end = std::min(begin + kMaxEncodedSliceWeights, weight_segment->end);
+    // Ends of run segments count runs and are yet taken as places of weights: run number `end` still has the old code.
+    if (has_runs) end = std::min(end, run_segment->end);
+    put_slice(out,
+              Slice{.indices = indices.subspan(begin, end - begin),
+                    .runs = runs_of(section, begin, end),
+                    .weight_code = weight_segment->code,
+                    .run_code = has_runs ? run_segment->code : RunCode::off(),
+                    .palette = section.choice.palette,
+                    .sends_palette = begin == 0},
+              planes);
+    if (weight_segment->end == end) ++weight_segment;
+    if (has_runs && run_segment->end == end) ++run_segment;
+    begin = end;
+  }
+}
+
+template void put_section(BitWriter&, const CodedSection&, SlicePlanes&);
+template void put_section(BitCounter&, const CodedSection&, SlicePlanes&);
+
+}  // namespace weightmill::mlw

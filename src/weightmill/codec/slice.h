@@ -1,0 +1,195 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "bit_writer.h"
+#include "golomb_rice.h"
+#include "palette.h"
+
+namespace weightmill::mlw {
+
+/// Header codes.  [docs/weight-stream.md §2]
+inline constexpr unsigned kNoRunsCode = 6;        ///< ZDIV: zero-run mode is off
+inline constexpr unsigned kEndOfStreamCode = 7;   ///< ZDIV: no slice follows
+inline constexpr unsigned kUncompressedCode = 7;  ///< WDIV
+inline constexpr std::size_t kMaxSliceWeights = 32768;
+/// The vendor's encoders never use the last value of the length field.
+inline constexpr std::size_t kMaxEncodedSliceWeights = 32767;
+/// The NPU fetches whole 128-bit words.
+inline constexpr std::size_t kStreamAlignmentBytes = 16;
+
+/// Symbols of one chunk of a slice's body.  [docs/weight-stream.md §6]
+inline constexpr unsigned kChunkWeights = 12;
+inline constexpr unsigned kWideChunkWeights = 8;  ///< uncompressed indices of more than 5 bits
+inline constexpr unsigned kChunkRunBits = 12;
+inline constexpr unsigned kCoarseChunkRunBits = 8;  ///< run divisor 2^3
+inline constexpr std::int64_t kMaxWeightLead = 8;   ///< weights may be this far ahead of their runs
+
+constexpr unsigned chunk_weights(WeightCode code, unsigned index_bits) noexcept {
+  return code.is_uncompressed() && index_bits > 5 ? kWideChunkWeights : kChunkWeights;
+}
+constexpr unsigned chunk_run_bits(RunCode code) noexcept { return code.divisor() < 3 ? kChunkRunBits : kCoarseChunkRunBits; }
+
+/// One slice: a run of indices with one code, and the zero runs between them.
+struct Slice {
+  std::span<const std::uint16_t> indices;  ///< 1 to 32768
+  std::span<const std::uint32_t> runs;     ///< zero-run mode: indices + 1 with a new palette, else one each; otherwise none
+  WeightCode weight_code;
+  RunCode run_code;
+  const Palette& palette;
+  bool sends_palette;  ///< a section's first slice does
+};
+
+/// The bits of a slice's body, sorted by kind. They are made in one go and then dealt out chunk by chunk. Keep one
+/// object for many slices: it reuses its memory.
+class SlicePlanes {
+ public:
+  void fill(const Slice& slice);
+
+  BitWriter position;       ///< plane 0 of the weights' quotients
+  BitWriter last_position;  ///< 1 where a position completes its weight; parallel to `position`
+  BitWriter continuation;   ///< plane 1: one bit for each 1 of `position`
+  BitWriter remainder;      ///< `remainder_bits` for each weight
+  BitWriter run_unary;      ///< quotients of the runs: q ones and a zero
+  BitWriter run_remainder;  ///< `run_remainder_bits` for each run
+  unsigned remainder_bits = 0;
+  unsigned run_remainder_bits = 0;
+
+ private:
+  void fill_weights(const Slice& slice);
+  void fill_runs(const Slice& slice);
+};
+
+/// Deals the planes of one slice out, chunk by chunk.
+class ChunkDealer {
+ public:
+  ChunkDealer(const Slice& slice, const SlicePlanes& planes)
+      : planes_(planes),
+        n_weights_(std::ssize(slice.indices)),
+        n_runs_(std::ssize(slice.runs)),
+        run_bits_(chunk_run_bits(slice.run_code)),
+        max_weights_(chunk_weights(slice.weight_code, slice.palette.index_bits())),
+        uncompressed_(slice.weight_code.is_uncompressed()),
+        run_mode_(slice.run_code.on()) {}
+
+  template <class Writer>
+  void deal(Writer& out) {
+    while (deal_chunk(out)) {
+    }
+  }
+
+ private:
+  /// False for the pass that finds nothing to start any more; it still writes what the chunk before has left behind.
+  template <class Writer>
+  bool deal_chunk(Writer& out) {
+    const std::int64_t lead = run_mode_ ? weights_done_ - runs_done_ : 0;
+    const bool weights = weights_done_ < n_weights_ && lead < kMaxWeightLead;
+    const bool runs = runs_done_ < n_runs_ && lead >= 0;
+    const std::int64_t old_weights = std::exchange(new_weights_, 0);
+    const std::int64_t old_runs = std::exchange(new_runs_, 0);
+    const unsigned positions = weights ? deal_positions(out) : 0;
+    if (runs) deal_runs(out);
+    deal_continuation(out, positions);
+    copy(out, planes_.remainder, remainder_at_, static_cast<unsigned>(old_weights) * planes_.remainder_bits);
+    copy(out, planes_.run_remainder, run_remainder_at_, static_cast<unsigned>(old_runs) * planes_.run_remainder_bits);
+    return weights || runs;
+  }
+
+  /// Writes plane 0 and returns it; counts the weights that it completes.
+  template <class Writer>
+  unsigned deal_positions(Writer& out) {
+    if (uncompressed_) {
+      new_weights_ = std::min(n_weights_ - weights_done_, max_weights_);
+      weights_done_ += new_weights_;
+      return 0;
+    }
+    const unsigned positions = low_bits(planes_.position.bits_from(position_at_), kChunkWeights);
+    new_weights_ = std::popcount(low_bits(planes_.last_position.bits_from(position_at_), kChunkWeights));
+    weights_done_ += new_weights_;
+    position_at_ += kChunkWeights;
+    out.put(positions, kChunkWeights);
+    return positions;
+  }
+
+  template <class Writer>
+  void deal_runs(Writer& out) {
+    const unsigned unary = low_bits(planes_.run_unary.bits_from(run_at_), run_bits_);
+    const std::int64_t ends = static_cast<std::int64_t>(run_bits_) - std::popcount(unary);
+    new_runs_ = std::min(n_runs_ - runs_done_, ends);  // zeros behind the last run are filler
+    runs_done_ += new_runs_;
+    run_at_ += run_bits_;
+    out.put(unary, run_bits_);
+  }
+
+  template <class Writer>
+  void deal_continuation(Writer& out, unsigned positions) {
+    copy(out, planes_.continuation, continuation_at_, static_cast<unsigned>(std::popcount(positions)));
+  }
+
+  template <class Writer>
+  static void copy(Writer& out, const BitWriter& plane, std::uint64_t& at, unsigned width) {
+    constexpr unsigned kStep = 48;  // 12 remainders of up to 4 bits go in one step
+    for (; width > kStep; width -= kStep, at += kStep) out.put(low_bits64(plane.bits_from(at), kStep), kStep);
+    out.put(low_bits64(plane.bits_from(at), width), width);
+    at += width;
+  }
+
+  static std::uint64_t low_bits64(std::uint64_t word, unsigned width) noexcept {
+    return word & ((std::uint64_t{1} << width) - 1);
+  }
+  static unsigned low_bits(std::uint64_t word, unsigned width) noexcept {
+    return static_cast<unsigned>(low_bits64(word, width));
+  }
+
+  const SlicePlanes& planes_;
+  const std::int64_t n_weights_, n_runs_;
+  const unsigned run_bits_;
+  const std::int64_t max_weights_;
+  const bool uncompressed_, run_mode_;
+  std::int64_t weights_done_ = 0, runs_done_ = 0;  ///< quotients complete
+  std::int64_t new_weights_ = 0, new_runs_ = 0;    ///< completed in the chunk before: their remainders are due
+  std::uint64_t position_at_ = 0, continuation_at_ = 0, remainder_at_ = 0, run_at_ = 0, run_remainder_at_ = 0;
+};
+
+template <class Writer>
+void put_palette(Writer& out, const Palette& palette) {
+  out.put(palette.direct_offset, 5);
+  out.put(palette.size == 0 ? 0 : palette.size - 1, 5);
+  out.put(palette.entry_bits - 2, 3);
+  for (unsigned i = 0; i < palette.size; ++i) out.put(palette.entries[i], palette.entry_bits);
+}
+
+template <class Writer>
+void put_slice_header(Writer& out, const Slice& slice) {
+  const WeightCode code = slice.weight_code;
+  out.put(slice.run_code.on() ? slice.run_code.divisor() : kNoRunsCode, 3);
+  out.put(slice.indices.size() - 1, 15);
+  out.put(code.is_uncompressed() ? kUncompressedCode : code.divisor(), 3);
+  out.put(code.is_truncated() ? 1 : 0, 1);
+  out.put(slice.sends_palette ? 1 : 0, 1);
+  if (slice.sends_palette) put_palette(out, slice.palette);
+}
+
+/// Appends `slice` to `out`. Writer is BitWriter, or BitCounter to learn the cost; `planes` is scratch memory.
+/// Requires: every index can be coded with slice.weight_code, and 1 <= indices <= kMaxSliceWeights.
+template <class Writer>
+void put_slice(Writer& out, const Slice& slice, SlicePlanes& planes) {
+  put_slice_header(out, slice);
+  planes.fill(slice);
+  ChunkDealer(slice, planes).deal(out);
+}
+
+/// Appends the end code and fills the stream up to whole words of the NPU.  [docs/weight-stream.md §7]
+template <class Writer>
+void put_end_of_stream(Writer& out) {
+  constexpr std::uint64_t kAlignmentBits = 8 * kStreamAlignmentBytes;
+  out.put(kEndOfStreamCode, 3);
+  out.put_ones((kAlignmentBits - out.size_bits() % kAlignmentBits) % kAlignmentBits);
+}
+
+}  // namespace weightmill::mlw
