@@ -71,6 +71,7 @@ struct PackedStream {
   int first_channel = 0;         ///< U55, U65: the core has every `channel_step`-th channel of the slice from here on.
   int channel_step = 1;          ///< U85: 1, all channels of the slice; the ublock's are dealt out by the order
   BrickGeometry geometry;        ///< orders the OHWI volume of exactly these channels
+  std::string stated_sha256;     ///< of the bytes, as the manifest says; empty where none was read
 };
 
 /// The scale-and-bias records that one core reads for one depth slice.
@@ -82,6 +83,7 @@ struct PackedScales {
   int n_zero_records = 0;        ///< U85: records of channels that do not exist, all bytes zero
   int first_channel = 0;         ///< record k is of channel first_channel + k * channel_step
   int channel_step = 1;
+  std::string stated_sha256;     ///< of the bytes, as the manifest says; empty where none was read
 };
 
 /// What is brought to the NPU at once: output channels [first_channel, first_channel + n_channels).
