@@ -26,4 +26,5 @@ void bind_error(nb::module_& m) {
 NB_MODULE(_weightmill, m) {
   m.doc() = "Bindings of the Weightmill C++ library; use the package `weightmill`.";
   bind_error(m);
+  bind_formats(m);
 }

@@ -1,0 +1,122 @@
+#include <memory>
+#include <utility>
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/vector.h>
+
+#include <weightmill/formats/formats.h>
+
+#include "module.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+using weightmill::Model;
+using Bytes = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>;
+
+/// A name out of a file, which need not be sound UTF-8.
+nb::str text(std::string_view name) {
+  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "replace"));
+}
+
+/// An array that views `bytes`, which live as long as `owner`.
+Bytes view(std::span<const std::uint8_t> bytes, const nb::object& owner) {
+  static constexpr std::uint8_t kNothing = 0;
+  return Bytes(bytes.empty() ? &kNothing : bytes.data(), {bytes.size()}, owner);
+}
+
+nb::object tensor_record(const weightmill::Tensor& tensor, const nb::object& owner) {
+  nb::dict record;
+  record["name"] = text(tensor.name);
+  record["dtype"] = text(tensor.dtype == weightmill::DType::other ? std::string_view(tensor.format_dtype) : name_of(tensor.dtype));
+  record["shape"] = nb::tuple(nb::cast(tensor.shape));
+  record["shape_signature"] = nb::tuple(nb::cast(tensor.shape_signature));
+  record["scale"] = nb::cast(tensor.quantization.scale);
+  record["zero_point"] = nb::cast(tensor.quantization.zero_point);
+  record["axis"] = tensor.quantization.axis;
+  record["quantization_details"] = text(tensor.quantization_details);
+  record["variable"] = tensor.variable;
+  record["sparse"] = tensor.sparse;
+  record["buffer"] = tensor.buffer;
+  record["data"] = tensor.constant ? nb::cast(view(tensor.data, owner)) : nb::none();
+  return record;
+}
+
+nb::object node_record(const weightmill::Node& node, const nb::object& owner) {
+  nb::dict record;
+  record["op_name"] = text(node.op_name);
+  record["custom"] = node.custom;
+  record["version"] = node.version;
+  record["inputs"] = nb::cast(node.inputs);
+  record["outputs"] = nb::cast(node.outputs);
+  record["intermediates"] = nb::cast(node.intermediates);
+  record["custom_options"] = view(node.custom_options, owner);
+  return record;
+}
+
+template <class T>
+nb::list to_list(const std::vector<T>& things, nb::object (*record)(const T&, const nb::object&), const nb::object& owner) {
+  nb::list list;
+  for (const T& thing : things) list.append(record(thing, owner));
+  return list;
+}
+
+nb::object subgraph_record(const weightmill::Subgraph& subgraph, const nb::object& owner) {
+  nb::dict record;
+  record["name"] = text(subgraph.name);
+  record["tensors"] = to_list(subgraph.tensors, &tensor_record, owner);
+  record["nodes"] = to_list(subgraph.nodes, &node_record, owner);
+  record["inputs"] = nb::cast(subgraph.inputs);
+  record["outputs"] = nb::cast(subgraph.outputs);
+  return record;
+}
+
+nb::dict arguments_record(const std::vector<weightmill::Signature::Argument>& arguments) {
+  nb::dict record;
+  for (const auto& argument : arguments) record[text(argument.name)] = argument.tensor;
+  return record;
+}
+
+nb::object signature_record(const weightmill::Signature& signature, const nb::object&) {
+  nb::dict record;
+  record["key"] = text(signature.key);
+  record["subgraph"] = signature.subgraph;
+  record["inputs"] = arguments_record(signature.inputs);
+  record["outputs"] = arguments_record(signature.outputs);
+  return record;
+}
+
+nb::object metadata_record(const weightmill::Metadata& metadata, const nb::object& owner) {
+  return nb::make_tuple(text(metadata.name), view(metadata.data, owner));
+}
+
+/// Keeps the model, and with it the mapped file, until the last array that views it is gone.
+nb::object owner_of(const std::shared_ptr<const Model>& model) {
+  auto held = std::make_unique<std::shared_ptr<const Model>>(model);
+  nb::capsule capsule(held.get(), [](void* p) noexcept { delete static_cast<std::shared_ptr<const Model>*>(p); });
+  held.release();
+  return capsule;
+}
+
+nb::dict read_model(const std::filesystem::path& path) {
+  std::shared_ptr<const Model> model;
+  {
+    nb::gil_scoped_release release;
+    model = std::make_shared<const Model>(weightmill::read_model(path));
+  }
+  const nb::object owner = owner_of(model);
+  nb::dict record;
+  record["description"] = text(model->description);
+  record["subgraphs"] = to_list(model->subgraphs, &subgraph_record, owner);
+  record["metadata"] = to_list(model->metadata, &metadata_record, owner);
+  record["signatures"] = to_list(model->signatures, &signature_record, owner);
+  return record;
+}
+
+}  // namespace
+
+void bind_formats(nb::module_& m) {
+  m.def("read_model", &read_model, nb::arg("path"), "A model file as dictionaries; weightmill.load wraps them. Raises Error.");
+}
