@@ -2,6 +2,9 @@
 .PHONY: setup build demo test test-cpp test-python test-asan bench fuzz clean
 SHELL := /bin/bash
 export WEIGHTMILL_COMPILER_LAUNCHER ?= ccache
+# Paths count from the checkout, so that the build trees of tests and package share compiled objects.
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
 
 setup:
 	tools/setup.sh requirements/build.txt
