@@ -2,11 +2,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weightmill {
 
 enum class NpuFamily : std::uint8_t { u55, u65, u85 };
+
+/// "u55", "u65", "u85".
+std::string_view name_of(NpuFamily family) noexcept;
 
 /// Extents of a block of a feature map, in elements.
 struct BlockShape {

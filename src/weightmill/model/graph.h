@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <weightmill/base/mapped_file.h>
@@ -24,6 +25,9 @@ enum class OpKind : std::uint8_t {
   svdf,               ///< inputs: ifm, feature weights, time weights, [bias], state
   other,
 };
+
+/// "conv_2d" …: the enumerator's own name.
+std::string_view name_of(OpKind kind) noexcept;
 
 enum class Padding : std::uint8_t { same, valid, explicit_ };
 enum class Activation : std::uint8_t { none, relu, relu6, relu_n1_to_1, tanh, sign_bit, sigmoid };

@@ -10,6 +10,7 @@ std::string_view look_up(const std::array<std::string_view, N>& names, Enum valu
   return index < N ? names[index] : std::string_view("unknown");
 }
 
+constexpr std::array<std::string_view, 3> kFamilies{"u55", "u65", "u85"};
 constexpr std::array<std::string_view, 3> kTraversals{"depth_first", "part_kernel_first", "depthwise"};
 constexpr std::array<std::string_view, 3> kBlockTypes{"convolution", "depthwise", "vector_product"};
 constexpr std::array<std::string_view, 4> kStreamFormats{"standard", "sparse", "fast", "fast_sparse"};
@@ -18,6 +19,7 @@ constexpr std::array<std::string_view, 3> kRecordFormats{"bias40_scale32", "bias
 
 }  // namespace
 
+std::string_view name_of(NpuFamily family) noexcept { return look_up(kFamilies, family); }
 std::string_view name_of(Traversal traversal) noexcept { return look_up(kTraversals, traversal); }
 std::string_view name_of(NpuBlockType type) noexcept { return look_up(kBlockTypes, type); }
 std::string_view name_of(StreamFormat format) noexcept { return look_up(kStreamFormats, format); }
