@@ -35,12 +35,24 @@ NpyArray parse_npy(std::span<const std::uint8_t> bytes) {
   const std::size_t length = field(bytes, 8, length_bytes);
   const auto header_bytes = bytes.subspan(8 + length_bytes, length);
   const std::string header(header_bytes.begin(), header_bytes.end());
-  if (header.find("'fortran_order': False") == std::string::npos) throw std::runtime_error("npy: not row-major");
   return {match_of(header, "'descr': '[<|](..)'"), extents_of(match_of(header, "'shape': \\(([^)]*)\\)")),
-          bytes.subspan(8 + length_bytes + length)};
+          bytes.subspan(8 + length_bytes + length), match_of(header, "'fortran_order': (True|False)") == "True"};
 }
 
 }  // namespace
+
+std::size_t NpyArray::column_major_index(std::size_t row_major_index) const {
+  std::size_t index = 0;
+  std::size_t stride = 1;
+  for (const std::int64_t extent : shape) stride *= static_cast<std::size_t>(extent);
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    const auto extent = static_cast<std::size_t>(shape[axis]);
+    stride /= extent;
+    index += row_major_index % extent * stride;
+    row_major_index /= extent;
+  }
+  return index;
+}
 
 std::optional<NpzFile> NpzFile::open(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);

@@ -13,20 +13,27 @@
 
 namespace weightmill::testkit {
 
-/// One array of an .npz file: row-major, little endian.
+/// One array of an .npz file, little endian.
 struct NpyArray {
   std::string dtype;  ///< numpy's word: "f4", "f8", "i1", "u2", "i4", "i8"
   std::vector<std::int64_t> shape;
   std::span<const std::uint8_t> bytes;
+  bool column_major = false;  ///< numpy's "fortran_order": the first axis runs fastest in `bytes`
 
-  /// The elements. Throws std::runtime_error if T has another size than `dtype`.
+  /// The elements, row-major. Throws std::runtime_error if T has another size than `dtype`.
   template <class T>
   std::vector<T> as() const {
     if (std::to_string(sizeof(T)) != dtype.substr(1)) throw std::runtime_error("array has dtype " + dtype);
     std::vector<T> values(bytes.size() / sizeof(T));
     if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
-    return values;
+    if (!column_major) return values;
+    std::vector<T> ordered(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) ordered[i] = values[column_major_index(i)];
+    return ordered;
   }
+
+  /// Where the element at `row_major_index` is in a column-major array of this shape.
+  std::size_t column_major_index(std::size_t row_major_index) const;
 };
 
 /// An uncompressed .npz file of a golden set. Trusted input: it is only as careful as a test needs.
