@@ -9,8 +9,8 @@
 
 namespace weightmill {
 
-/// `fixed` repairs what `classic` leaves to chance: the 7-bit multiplier is exact, bias correction works without a bias,
-/// a dead channel's bias is clipped instead of searched for, the accumulator is checked, the search cannot fail.
+/// `fixed` repairs what `classic` leaves to chance: the 7-bit multiplier is exact, bias correction works without a
+/// bias, a dead channel's bias is clipped instead of searched for, the accumulator is checked, the search cannot fail.
 /// `classic` is for conformance with planners that do not.  [docs/quantization.md §8]
 enum class PlanPolicy : std::uint8_t { classic, fixed };
 

@@ -122,8 +122,9 @@ void check_input(const Layer& layer) {
   const ConvRequest& request = layer.request;
   const auto [steps, zero] = request.input;
   if (!(steps > 0) || !std::isfinite(steps) || (is_mult31(request.mode) && !is_float_scale(1 / steps))) {
-    refuse(request, "E_INPUT_SCALE", fmt::format("input has {} steps per unit; wanted a positive, finite number{}", steps,
-                                                 is_mult31(request.mode) ? " whose reciprocal float32 holds" : ""));
+    refuse(request, "E_INPUT_SCALE",
+           fmt::format("input has {} steps per unit; wanted a positive, finite number{}", steps,
+                       is_mult31(request.mode) ? " whose reciprocal float32 holds" : ""));
   }
   const std::int64_t limit = request.mode == ConvMode::mult31_i16 ? 0 : layer.int16_input ? 32768 : 128;
   if (zero < -limit || zero > std::max<std::int64_t>(limit - 1, 0)) {
