@@ -15,7 +15,7 @@ void bind_error(nb::module_& m) {
       std::rethrow_exception(pointer);
     } catch (const weightmill::Error& error) {
       const std::string code(weightmill::name_of(error.code));
-      nb::object instance = error_class(error.what(), code);
+      nb::object instance = error_class(error.what(), code.c_str());
       PyErr_SetObject(error_class.ptr(), instance.ptr());
     }
   });
@@ -27,4 +27,5 @@ NB_MODULE(_weightmill, m) {
   m.doc() = "Bindings of the Weightmill C++ library; use the package `weightmill`.";
   bind_error(m);
   bind_formats(m);
+  bind_codec(m);
 }

@@ -5,3 +5,4 @@
 // One function for each file of bindings. A binding checks types and layout, releases the GIL, calls the door and wraps the
 // result: no arithmetic and no defaults of its own.
 void bind_formats(nanobind::module_& m);
+void bind_codec(nanobind::module_& m);

@@ -1,0 +1,1 @@
+"""Drop-ins: modules with the functions, signatures and errors of other tools' modules."""
