@@ -1,8 +1,9 @@
 #include "fake_quantize.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
+
+#include <weightmill/base/half.h>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fake_quantize.cpp"
@@ -39,15 +40,17 @@ HWY_INLINE Floats load_floats(const std::uint8_t* bytes) {
   return hn::BitCast(F32(), hn::LoadU(bytes_tag, bytes));
 }
 
-/// round_to_f16() on each lane; the constants are explained there.
+/// Each lane rounded to the nearest float16, as from_f16(to_f16(x)).
 HWY_INLINE Floats to_f16_grid(Floats x) {
   const F32 f;
   const I32 i;
   const auto bits = hn::BitCast(i, x);
   const auto sign = hn::And(bits, hn::Set(i, static_cast<std::int32_t>(0x80000000u)));
   const auto magnitude = hn::Xor(bits, sign);
+  // 13 of float32's 23 mantissa bits go: add just under a half, and one more where the kept part is odd.
   const auto odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(i, 1));
   auto rounded = hn::AndNot(hn::Set(i, 0x1fff), hn::Add(magnitude, hn::Add(odd, hn::Set(i, 0xfff))));
+  // Below 2^-14 float16 counts in steps of 2^-24, which is what a float32 of [0.5, 1) counts in.
   const auto half = hn::Set(f, 0.5f);
   const auto small = hn::BitCast(i, hn::Sub(hn::Add(hn::BitCast(f, magnitude), half), half));
   rounded = hn::IfThenElse(hn::Lt(magnitude, hn::Set(i, 0x38800000)), small, rounded);
@@ -205,13 +208,8 @@ std::uint16_t load_half(const std::uint8_t* bytes) noexcept {
   return value;
 }
 
-/// The definition: one weight, one code. Returns whether the formula ended in NaN.
 bool quantize_one(float weight, const CodeLimits& limits, const CodeRule& rule, std::uint8_t& code) noexcept {
-  const auto grid = [&](float x) { return rule.in_f16 ? round_to_f16(x) : x; };
-  const float scaled = grid(grid(grid(weight - limits.origin) / limits.range) * rule.steps);
-  float step = rule.half_up ? std::floor(scaled + 0.5f) : std::nearbyint(scaled);
-  if (weight > limits.above) step = rule.steps;
-  if (weight <= limits.below) step = 0;
+  const float step = quantize_step(weight, limits, rule);
   const bool nan = std::isnan(step);
   code = nan ? std::uint8_t{0} : static_cast<std::uint8_t>(static_cast<std::int32_t>(step) + rule.low);
   return nan;
@@ -230,34 +228,12 @@ CodeLimitRows rest_of(const CodeLimitRows& limits, std::size_t first) noexcept {
 
 }  // namespace
 
-float round_to_f16(float x) noexcept {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  const std::uint32_t sign = bits & 0x80000000u;
-  const std::uint32_t magnitude = bits ^ sign;
-  if (magnitude > 0x7f800000u) return x;
-  // 13 of float32's 23 mantissa bits go: add just under a half, and one more where the kept part is odd.
-  std::uint32_t rounded = (magnitude + 0xfffu + ((magnitude >> 13) & 1u)) & ~0x1fffu;
-  // Below 2^-14 float16 has a fixed step of 2^-24, which is float32's step from 0.5 on.
-  if (magnitude < 0x38800000u) rounded = std::bit_cast<std::uint32_t>((std::bit_cast<float>(magnitude) + 0.5f) - 0.5f);
-  if (rounded > 0x477fffffu) rounded = 0x7f800000u;  // 2^16 and above
-  return std::bit_cast<float>(rounded | sign);
-}
-
-float f16_to_float(std::uint16_t bits) noexcept {
-  const std::uint32_t sign = (bits & 0x8000u) << 16;
-  const std::uint32_t magnitude = (bits & 0x7fffu) << 13;
-  const std::uint32_t scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
-  return std::bit_cast<float>((magnitude > 0x0f7fffffu ? magnitude | 0x7f800000u : scaled) | sign);
-}
-
-std::uint16_t float_to_f16(float x) noexcept {
-  const auto bits = std::bit_cast<std::uint32_t>(round_to_f16(x));
-  const std::uint32_t sign = (bits >> 16) & 0x8000u;
-  const std::uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);
-  if (magnitude == 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7c00u);
-  if (magnitude >= 0x38800000u) return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u) >> 13));
-  return static_cast<std::uint16_t>(sign | static_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p24f));
+float quantize_step(float weight, const CodeLimits& limits, const CodeRule& rule) noexcept {
+  const auto grid = [&](float x) { return rule.in_f16 ? from_f16(to_f16(x)) : x; };
+  if (weight <= limits.below) return 0;
+  if (weight > limits.above) return rule.steps;
+  const float scaled = grid(grid(grid(weight - limits.origin) / limits.range) * rule.steps);
+  return rule.half_up ? std::floor(scaled + 0.5f) : std::nearbyint(scaled);
 }
 
 bool quantize_run_scalar(const std::uint8_t* weights, const CodeLimits& limits, const CodeRule& rule,
@@ -295,12 +271,12 @@ bool quantize_each(const std::uint8_t* weights, const CodeLimitRows& limits, con
 
 void widen_f16(const std::uint8_t* in, std::span<float> out) noexcept {
   std::size_t i = HWY_DYNAMIC_DISPATCH(widen_f16_simd)(in, out.size(), out.data());
-  for (; i < out.size(); ++i) out[i] = f16_to_float(load_half(in + 2 * i));
+  for (; i < out.size(); ++i) out[i] = from_f16(load_half(in + 2 * i));
 }
 
 void widen_bf16(const std::uint8_t* in, std::span<float> out) noexcept {
   std::size_t i = HWY_DYNAMIC_DISPATCH(widen_bf16_simd)(in, out.size(), out.data());
-  for (; i < out.size(); ++i) out[i] = std::bit_cast<float>(static_cast<std::uint32_t>(load_half(in + 2 * i)) << 16);
+  for (; i < out.size(); ++i) out[i] = from_bf16(load_half(in + 2 * i));
 }
 
 void pack_nibbles(std::span<const std::uint8_t> codes, bool first_high, std::uint8_t* out) noexcept {

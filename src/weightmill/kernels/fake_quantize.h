@@ -36,19 +36,14 @@ bool quantize_run(const std::uint8_t* weights, const CodeLimits& limits, const C
 bool quantize_each(const std::uint8_t* weights, const CodeLimitRows& limits, const CodeRule& rule,
                    std::span<std::uint8_t> codes) noexcept;
 
-/// Both, one weight at a time: the definition that the SIMD targets are held to.
+/// Both, one weight at a time: what the SIMD targets are held to.
 bool quantize_run_scalar(const std::uint8_t* weights, const CodeLimits& limits, const CodeRule& rule,
                          std::span<std::uint8_t> codes) noexcept;
 bool quantize_each_scalar(const std::uint8_t* weights, const CodeLimitRows& limits, const CodeRule& rule,
                           std::span<std::uint8_t> codes) noexcept;
 
-/// `x` rounded to the nearest float16, ties to even; above 65504 from the half-way point on, infinity. NaN stays NaN.
-float round_to_f16(float x) noexcept;
-
-/// The float of a float16's bits, exactly.
-float f16_to_float(std::uint16_t bits) noexcept;
-/// The bits of round_to_f16(x).
-std::uint16_t float_to_f16(float x) noexcept;
+/// The definition of both: `weight`'s step above the lowest code, 0 to rule.steps, or NaN. Any number of steps up to 65535.
+float quantize_step(float weight, const CodeLimits& limits, const CodeRule& rule) noexcept;
 
 /// N float16 or bfloat16, little-endian at any alignment (2 N bytes), to float32. `out`: N.
 void widen_f16(const std::uint8_t* in, std::span<float> out) noexcept;

@@ -1,0 +1,150 @@
+#include "quantizer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+namespace weightmill {
+namespace {
+
+/// Elements that are worked on together: their floats and codes stay in the first cache.
+constexpr std::size_t kChunk = 4096;
+/// Shorter runs of equal limits are spread out one by one: a call for each costs more.
+constexpr std::uint64_t kShortRun = 64;
+
+std::uint64_t product(const Shape& shape) {
+  std::uint64_t size = 1;
+  for (const std::int64_t extent : shape) size *= static_cast<std::uint64_t>(extent);
+  return size;
+}
+
+/// OpenVINO finds input_high with input_low's shape. Where that would read beyond the last limit its result is undefined
+/// and the right limit is taken.
+const Shape& shape_for_high(const FakeQuantize& operation, FoldSemantics semantics) {
+  const bool astray = semantics == FoldSemantics::openvino && operation.input_low.size <= operation.input_high.size;
+  return astray ? operation.input_low.shape : operation.input_high.shape;
+}
+
+/// Rounding that Convert did to the weights before FakeQuantize saw them.
+Precision converted(const FakeQuantize& operation, FoldSemantics semantics) {
+  if (operation.weights.dtype == operation.type) return {};
+  return {operation.type, semantics == FoldSemantics::openvino};
+}
+
+}  // namespace
+
+Quantizer::Quantizer(const FakeQuantize& operation, FoldSemantics semantics, const Shape& target, std::int32_t low_code)
+    : operation_(operation),
+      arithmetic_{semantics == FoldSemantics::openvino && operation.type == DType::f16 ? DType::f16 : DType::f32},
+      by_order_(semantics != FoldSemantics::mo2021),
+      weights_in_place_(operation.weights.size == product(target)),
+      weight_type_(converted(operation, semantics)),
+      weight_index_(operation.weights.shape, target),
+      low_index_(operation.input_low.shape, target),
+      high_index_(shape_for_high(operation, semantics), target) {
+  rule_ = {.steps = static_cast<float>(operation.levels - 1),
+           .low = low_code,
+           .half_up = semantics == FoldSemantics::mo2021,
+           .in_f16 = arithmetic_.type == DType::f16};
+}
+
+CodeLimits Quantizer::limits(float low, float high) const noexcept {
+  const float range = arithmetic_.round(high - low);
+  if (!by_order_) return {low, high, low, range};
+  return {high < low ? high : low, low < high ? high : low, low, range};
+}
+
+CodeLimits Quantizer::limits_at(std::uint64_t flat) const noexcept {
+  return limits(number_at(operation_.input_low, low_index_.at(flat)), number_at(operation_.input_high, high_index_.at(flat)));
+}
+
+/// float32 bytes of the weights: theirs where they are float32 already, else `buffer`.
+const std::uint8_t* Quantizer::load_weights(std::uint64_t first, std::span<float> buffer) const {
+  if (weights_in_place_ && operation_.weights.dtype == DType::f32 && weight_type_.type == DType::f32) {
+    return operation_.weights.bytes.data() + 4 * first;
+  }
+  if (weights_in_place_) {
+    load_floats(operation_.weights, first, buffer);
+  } else {
+    for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] = number_at(operation_.weights, weight_index_.at(first + i));
+  }
+  if (weight_type_.type != DType::f32) {
+    for (float& weight : buffer) weight = weight_type_.round(weight);
+  }
+  return reinterpret_cast<const std::uint8_t*>(buffer.data());
+}
+
+bool Quantizer::codes(std::uint64_t first, std::span<std::uint8_t> codes) const {
+  std::array<float, kChunk> buffer;
+  const bool long_runs = std::min(low_index_.run(), high_index_.run()) >= kShortRun ||
+                         (operation_.input_low.size == 1 && operation_.input_high.size == 1);
+  bool saw_nan = false;
+  for (std::size_t done = 0; done < codes.size(); done += kChunk) {
+    const auto part = codes.subspan(done, std::min(kChunk, codes.size() - done));
+    const std::uint8_t* weights = load_weights(first + done, std::span(buffer).first(part.size()));
+    saw_nan |= long_runs ? code_runs(weights, first + done, part) : code_each(weights, first + done, part);
+  }
+  return saw_nan;
+}
+
+bool Quantizer::code_runs(const std::uint8_t* weights, std::uint64_t first, std::span<std::uint8_t> codes) const {
+  const auto until_next = [](const BroadcastIndex& index, std::uint64_t flat) { return index.run() - flat % index.run(); };
+  const bool one = operation_.input_low.size == 1 && operation_.input_high.size == 1;
+  bool saw_nan = false;
+  for (std::size_t i = 0; i < codes.size();) {
+    const std::uint64_t flat = first + i;
+    const std::uint64_t run = one ? codes.size() : std::min(until_next(low_index_, flat), until_next(high_index_, flat));
+    const std::size_t n = std::min<std::uint64_t>(run, codes.size() - i);
+    saw_nan |= quantize_run(weights + 4 * i, limits_at(flat), rule_, codes.subspan(i, n));
+    i += n;
+  }
+  return saw_nan;
+}
+
+bool Quantizer::code_each(const std::uint8_t* weights, std::uint64_t first, std::span<std::uint8_t> codes) const {
+  std::array<float, kChunk> below, above, origin, range;
+  std::vector<std::uint64_t> low(codes.size()), high(codes.size());
+  low_index_.fill(first, low);
+  high_index_.fill(first, high);
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const CodeLimits own = limits(number_at(operation_.input_low, low[i]), number_at(operation_.input_high, high[i]));
+    below[i] = own.below, above[i] = own.above, origin[i] = own.origin, range[i] = own.range;
+  }
+  return quantize_each(weights, {below, above, origin, range}, rule_, codes);
+}
+
+bool Quantizer::wide_codes(std::uint64_t first, std::span<std::int32_t> codes) const {
+  std::vector<float> buffer(codes.size());
+  const std::uint8_t* weights = load_weights(first, buffer);
+  bool saw_nan = false;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    float weight;
+    std::memcpy(&weight, weights + 4 * i, sizeof weight);
+    const float step = quantize_step(weight, limits_at(first + i), rule_);
+    saw_nan |= std::isnan(step);
+    codes[i] = std::isnan(step) ? 0 : static_cast<std::int32_t>(step) + rule_.low;
+  }
+  return saw_nan;
+}
+
+bool Quantizer::values(std::uint64_t first, std::span<float> values) const {
+  const Shape& target = operation_.weights.shape;
+  const BroadcastIndex out_low(operation_.output_low.shape, target), out_high(operation_.output_high.shape, target);
+  std::vector<float> buffer(values.size());
+  std::memcpy(values.data(), load_weights(first, buffer), values.size_bytes());
+  bool saw_nan = false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint64_t flat = first + i;
+    const CodeLimits own = limits_at(flat);
+    const float low = number_at(operation_.output_low, out_low.at(flat));
+    const float high = number_at(operation_.output_high, out_high.at(flat));
+    const float step = quantize_step(values[i], own, rule_);
+    saw_nan |= std::isnan(step);
+    const float inside = step / rule_.steps * (high - low) + low;
+    values[i] = values[i] <= own.below ? low : values[i] > own.above ? high : inside;
+  }
+  return saw_nan;
+}
+
+}  // namespace weightmill

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <weightmill/kernels/fake_quantize.h>
+#include <weightmill/model/fold.h>
+
+#include "broadcast.h"
+#include "fake_quantize.h"
+#include "numbers.h"
+
+namespace weightmill {
+
+/// Turns blocks of weights into steps above the lowest code, as one of the semantics does.  [docs/folding.md §3]
+class Quantizer {
+ public:
+  /// `target`: the shape of the codes. `low_code` is added to each step.
+  Quantizer(const FakeQuantize& operation, FoldSemantics semantics, const Shape& target, std::int32_t low_code);
+
+  /// The low 8 bits of the codes of elements [first, first + codes.size()); for levels up to 256. A step that is NaN has
+  /// code 0. Returns whether there was one.
+  bool codes(std::uint64_t first, std::span<std::uint8_t> codes) const;
+
+  /// The codes themselves, for any number of levels. Not as fast.
+  bool wide_codes(std::uint64_t first, std::span<std::int32_t> codes) const;
+
+  /// What FakeQuantize itself gives for those elements, in float32: output_low + step / (levels - 1) * range, output_high
+  /// above the input range. Returns whether a step was NaN.
+  bool values(std::uint64_t first, std::span<float> values) const;
+
+ private:
+  const std::uint8_t* load_weights(std::uint64_t first, std::span<float> buffer) const;
+  bool code_runs(const std::uint8_t* weights, std::uint64_t first, std::span<std::uint8_t> codes) const;
+  bool code_each(const std::uint8_t* weights, std::uint64_t first, std::span<std::uint8_t> codes) const;
+  CodeLimits limits(float low, float high) const noexcept;
+  CodeLimits limits_at(std::uint64_t flat) const noexcept;
+
+  FakeQuantize operation_;
+  CodeRule rule_;
+  Precision arithmetic_;  ///< of the input range
+  bool by_order_;         ///< clamps at min and max of the limits, not at low and high as they stand
+  bool weights_in_place_; ///< element k of the codes is element k of the weights
+  Precision weight_type_;
+  BroadcastIndex weight_index_;
+  BroadcastIndex low_index_;
+  BroadcastIndex high_index_;
+};
+
+}  // namespace weightmill
