@@ -86,6 +86,33 @@ void AtomicFile::write(std::string_view text) {
   write(std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
 }
 
+void AtomicFile::resize(std::uint64_t size) {
+  const auto end = static_cast<off_t>(size);
+  if (end < 0 || ::ftruncate(fd_, end) != 0 || ::lseek(fd_, end, SEEK_SET) < 0) refuse(path_, "cannot be written");
+  size_bytes_ = size;
+}
+
+void AtomicFile::write_at(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) refuse(path_, "cannot be written");
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+}
+
+void AtomicFile::read_at(std::uint64_t offset, std::span<std::uint8_t> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pread(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) refuse(path_, "cannot be read back");
+    if (n == 0) fail(ErrorCode::bad_file, path_.string(), "cannot be read back: it is shorter than what was written");
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+}
+
 void AtomicFile::commit() {
   if (::fchmod(fd_, default_mode()) != 0) refuse(path_, "cannot be written");
   if (::fsync(fd_) != 0 && errno != EINVAL) refuse(path_, "cannot be written");  // EINVAL: no syncing on this kind of file

@@ -24,6 +24,14 @@ class AtomicFile {
   /// Appends. Throws: bad_file if the disk is full or the write fails for another reason.
   void write(std::span<const std::uint8_t> bytes);
   void write(std::string_view text);
+
+  /// Makes the file `size` bytes long: cuts the end off or adds zeros. Throws: as write().
+  void resize(std::uint64_t size);
+  /// Writes over what is at `offset`, within the file; several threads may, at different places. Throws: as write().
+  void write_at(std::uint64_t offset, std::span<const std::uint8_t> bytes);
+  /// Reads back what was written. Throws: bad_file if the read fails or meets the end of the file.
+  void read_at(std::uint64_t offset, std::span<std::uint8_t> bytes) const;
+
   std::uint64_t size_bytes() const noexcept { return size_bytes_; }
 
   /// Flushes to the disk and renames into place. Throws: bad_file; the old file, if any, is then untouched.
