@@ -28,4 +28,5 @@ NB_MODULE(_weightmill, m) {
   bind_error(m);
   bind_formats(m);
   bind_codec(m);
+  bind_simulate(m);
 }

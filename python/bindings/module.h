@@ -6,3 +6,4 @@
 // result: no arithmetic and no defaults of its own.
 void bind_formats(nanobind::module_& m);
 void bind_codec(nanobind::module_& m);
+void bind_simulate(nanobind::module_& m);

@@ -48,33 +48,21 @@ namespace scalar {
 
 namespace {
 
-struct RuleName {
-  Rounding rule;
-  std::string_view name;
-};
-constexpr std::array kRuleNames{
-    RuleName{Rounding::folded, "folded"},
-    RuleName{Rounding::after_shift, "after_shift"},
-    RuleName{Rounding::half_up, "half_up"},
-    RuleName{Rounding::half_away, "half_away"},
-    RuleName{Rounding::half_even, "half_even"},
-    RuleName{Rounding::gemmlowp_double, "gemmlowp_double"},
-    RuleName{Rounding::double_half_up, "double_half_up"},
-    RuleName{Rounding::int16x8, "int16x8"},
-    RuleName{Rounding::float_gain, "float_gain"},
-    RuleName{Rounding::ethos_u_double, "ethos_u_double"},
-    RuleName{Rounding::ethos_u_natural, "ethos_u_natural"},
-};
+constexpr std::array<std::string_view, 11> kRuleNames{
+    "folded",         "after_shift", "half_up",    "half_away",      "half_even",      "gemmlowp_double",
+    "double_half_up", "int16x8",     "float_gain", "ethos_u_double", "ethos_u_natural"};
+static_assert(kRuleNames.size() == static_cast<std::size_t>(Rounding::ethos_u_natural) + 1);
 
 }  // namespace
 
-std::string_view name_of(Rounding rule) noexcept {
-  return std::ranges::find(kRuleNames, rule, &RuleName::rule)->name;
-}
+std::span<const std::string_view> rounding_names() noexcept { return kRuleNames; }
+
+std::string_view name_of(Rounding rule) noexcept { return kRuleNames[static_cast<std::size_t>(rule)]; }
 
 std::optional<Rounding> rounding_named(std::string_view name) noexcept {
-  const auto* found = std::ranges::find(kRuleNames, name, &RuleName::name);
-  return found == kRuleNames.end() ? std::nullopt : std::optional(found->rule);
+  const auto* found = std::ranges::find(kRuleNames, name);
+  if (found == kRuleNames.end()) return std::nullopt;
+  return static_cast<Rounding>(found - kRuleNames.begin());
 }
 
 RequantCounts requantize_scalar(Rounding rule, const RequantLanes& lanes, const OutputCodes& output,

@@ -23,7 +23,8 @@ enum class Rounding : std::uint8_t {
   ethos_u_natural,  ///< the same, one rounding, ties up
 };
 
-/// The enumerator's name, and back; nothing for a word that names no rule.
+/// The enumerators' names, in their order; one of them; and back, nothing for a word that names no rule.
+std::span<const std::string_view> rounding_names() noexcept;
 std::string_view name_of(Rounding rule) noexcept;
 std::optional<Rounding> rounding_named(std::string_view name) noexcept;
 

@@ -171,14 +171,6 @@ OutputCodes type_limits(std::string_view where, DType dtype) {
   }
 }
 
-std::int32_t narrow_zero_point(const IntegerLayer& layer, std::int64_t zero_point) {
-  const OutputCodes limits = type_limits(layer.name, layer.output_dtype);
-  if (zero_point < limits.type_low || zero_point > limits.type_high) {
-    refuse(layer, fmt::format("output zero point {} is no code of {}", zero_point, name_of(layer.output_dtype)));
-  }
-  return static_cast<std::int32_t>(zero_point);
-}
-
 Int128 accumulator_bound(const IntegerLayer& layer) {
   const CodeRange range = input_range(layer);
   const std::int64_t zero = layer.bias_form == BiasForm::plain ? layer.input_zero_point : 0;

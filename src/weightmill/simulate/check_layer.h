@@ -17,9 +17,6 @@ std::size_t channels_of(const IntegerLayer& layer);
 /// none of i8, u8, i16, i32 (names `where`).
 OutputCodes type_limits(std::string_view where, DType dtype);
 
-/// `zero_point` as an output code. Throws: bad_request if it is outside layer.output_dtype.
-std::int32_t narrow_zero_point(const IntegerLayer& layer, std::int64_t zero_point);
-
 /// Everything that IntegerLayer promises. Throws: as Simulator's constructor.
 void check_layer(const IntegerLayer& layer);
 

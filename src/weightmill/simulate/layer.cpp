@@ -69,11 +69,19 @@ IntegerLayer weights_of(const QuantizedConv& plan, const ConvGeometry& geometry)
   layer.bias_form = plan.requant == Requant::mult31 ? BiasForm::plain : BiasForm::folded;
   layer.input_dtype = plan.input_dtype;
   layer.input_zero_point = plan.input.zero_point;
-  layer.output_dtype = plan.output_dtype;
   return layer;
 }
 
 }  // namespace
+
+void set_output(IntegerLayer& layer, DType dtype, std::int64_t zero_point) {
+  layer.output_dtype = dtype;
+  layer.output = type_limits(layer.name, dtype);
+  if (zero_point < layer.output.low || zero_point > layer.output.high) {
+    fail(ErrorCode::bad_request, layer.name, fmt::format("output zero point {} is no code of {}", zero_point, name_of(dtype)));
+  }
+  layer.output.zero_point = static_cast<std::int32_t>(zero_point);
+}
 
 FixedPoint quantize_multiplier(double gain) noexcept {
   int exponent = 0;
@@ -146,12 +154,11 @@ IntegerLayer layer_of(const QuantizedConv& plan, const ConvGeometry& geometry, A
                       Rounding rounding) {
   IntegerLayer layer = weights_of(plan, geometry);
   const std::size_t n_channels = channels_of(layer);
-  layer.output = type_limits(layer.name, layer.output_dtype);
+  set_output(layer, plan.output_dtype, plan.requant == Requant::folded ? 0 : plan.output.zero_point);
   const double one = plan.output.steps_per_unit;
   const auto steps = [](double x) { return static_cast<std::int64_t>(std::clamp(round_half_even(x), -0x1p32, 0x1p32)); };
   const ActivationCodes codes{plan.output.zero_point, steps(one), steps(6 * one)};
   set_activation(layer, activation, codes);
-  if (plan.requant != Requant::folded) layer.output.zero_point = narrow_zero_point(layer, plan.output.zero_point);
   if (plan.requant != Requant::mult31) {
     layer.rounding = plan.requant == Requant::folded ? Rounding::folded : Rounding::after_shift;
     take_gains(layer, plan, n_channels);

@@ -57,6 +57,10 @@ struct IntegerLayer {
   std::vector<float> gain;              ///< C; float_gain only: finite, >= 0
 };
 
+/// Sets output_dtype, and output to all its codes with this zero point.
+/// Throws: unsupported for a type IntegerLayer does not list; bad_request if the zero point is no code of it.
+void set_output(IntegerLayer& layer, DType dtype, std::int64_t zero_point);
+
 /// The multiplier M in [2^30, 2^31) and shift s in [1, 62] with M * 2^-s nearest to `gain`, ties away; {0, 31} where the
 /// gain is below 2^-32, {2^31 - 1, 1} where it is 2^30 or more. gain >= 0, finite. Source: gemmlowp, TFLite.
 FixedPoint quantize_multiplier(double gain) noexcept;

@@ -75,6 +75,15 @@ TEST(SetActivation, NarrowsTheOutputCodes) {
   EXPECT_THROW(set_activation(layer, Activation::tanh, codes), Error);
 }
 
+TEST(SetOutput, TakesAllCodesOfTheType) {
+  IntegerLayer layer = dense_layer(Rounding::half_away, 2);
+  set_output(layer, DType::u8, 128);
+  EXPECT_EQ(layer.output.high, 255);
+  EXPECT_EQ(layer.output.zero_point, 128);
+  EXPECT_THROW(set_output(layer, DType::i8, 128), Error);
+  EXPECT_THROW(set_output(layer, DType::f32, 0), Error);
+}
+
 QuantizedConv small_plan() {
   QuantizedConv plan;
   plan.mode = ConvMode::mult7_i8;
