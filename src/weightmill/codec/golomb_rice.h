@@ -46,6 +46,7 @@ class RunCode {
   static constexpr RunCode off() noexcept { return RunCode(kCount); }
   constexpr explicit RunCode(unsigned divisor) noexcept : number_(static_cast<std::uint8_t>(divisor)) {}
   constexpr bool on() const noexcept { return number_ < kCount; }
+  constexpr unsigned number() const noexcept { return number_; }
   constexpr unsigned divisor() const noexcept { return number_; }
   friend constexpr bool operator==(RunCode, RunCode) = default;
 

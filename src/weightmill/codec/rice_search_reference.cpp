@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <limits>
 #include <vector>
+
+#include <weightmill/kernels/cheapest_path.h>
 
 #include "rice_search.h"
 
@@ -9,72 +12,135 @@ namespace weightmill::mlw {
 namespace {
 
 /// Estimated cost of a slice header, charged for each change of code.
-constexpr std::uint64_t kSwitchBits = 40;
-/// More than any detour around a code that cannot code a value.
-constexpr std::uint64_t kImpossibleBits = 10000;
+constexpr std::int8_t kSwitchBits = 40;
 
-/// Shortest path through the values; a state is the code of the value just coded. Of equally cheap states the one with
-/// the lowest number wins, and a switch must be cheaper than staying.
+using LaneBits = std::array<std::int8_t, kPathLanes>;
+
+/// Bits of each index in each weight code; those of uncompressed mode depend on the section and are added.
+constexpr auto kIndexBits = [] {
+  std::array<LaneBits, kCodeValues> table{};
+  for (unsigned index = 0; index < kCodeValues; ++index) {
+    table[index].fill(kNoWay);
+    for (unsigned number = 0; number < WeightCode::kCount; ++number) {
+      const WeightCode code(number);
+      if (code.can_code(index)) table[index][number] = static_cast<std::int8_t>(weight_bits(code, index, 0));
+    }
+  }
+  return table;
+}();
+
+/// From this run on all divisors but the largest are so far behind that it does not matter how far.
+constexpr std::uint32_t kLongRun = 1024;
+
+/// Bits of each run in each run code, over those of the cheapest; kLongRun stands for all runs from there on.
+constexpr auto kRunBits = [] {
+  std::array<LaneBits, kLongRun + 1> table{};
+  for (std::uint32_t run = 0; run <= kLongRun; ++run) {
+    table[run].fill(kNoWay);
+    std::uint64_t cheapest = std::numeric_limits<std::uint64_t>::max();
+    for (unsigned number = 0; number < RunCode::kCount; ++number) cheapest = std::min(cheapest, run_bits(RunCode(number), run));
+    for (unsigned number = 0; number < RunCode::kCount; ++number) {
+      const std::uint64_t over = run_bits(RunCode(number), run) - cheapest;
+      table[run][number] = static_cast<std::int8_t>(std::min<std::uint64_t>(over, kNoWay));
+    }
+  }
+  return table;
+}();
+
+/// Shortest path through the values; a lane is the code of the value just coded. Of equally cheap lanes the first wins.
 template <class Code>
 class ShortestPath {
  public:
-  explicit ShortestPath(std::size_t n_values) { came_from_.reserve(n_values); }
+  explicit ShortestPath(const LaneCosts& costs) : costs_(costs), blocks_(1, PathBlock{}) {}
 
-  /// Takes one value. `bits_of(number)`: its cost in that code.
-  template <class BitsOf>
-  void step(std::uint64_t switch_bits, const BitsOf& bits_of) {
-    const auto best = std::min_element(cost_.begin(), cost_.end());
-    const std::uint64_t after_switch = *best + switch_bits;
-    const auto best_number = static_cast<std::uint8_t>(best - cost_.begin());
-    auto& from = came_from_.emplace_back();
-    for (unsigned number = 0; number < Code::kCount; ++number) {
-      const bool switches = after_switch < cost_[number];
-      from[number] = switches ? best_number : static_cast<std::uint8_t>(number);
-      cost_[number] = (switches ? after_switch : cost_[number]) + bits_of(number);
-    }
+  /// Goes on through `values`, which must live until trace().
+  void extend(std::span<const std::uint16_t> values, std::int8_t switch_bits) {
+    if (values.empty()) return;
+    const std::size_t first = blocks_.size() - 1;
+    blocks_.resize(first + (values.size() + kPathBlock - 1) / kPathBlock + 1);
+    cheapest_path(values, costs_, switch_bits, std::span(blocks_).subspan(first));
+    pieces_.push_back({values, switch_bits, first});
+    n_values_ += values.size();
   }
 
   std::vector<Segment<Code>> trace() const {
-    std::vector<Segment<Code>> segments;
-    auto number = static_cast<unsigned>(std::min_element(cost_.begin(), cost_.end()) - cost_.begin());
-    segments.push_back({Code(number), came_from_.size()});
-    for (std::size_t i = came_from_.size(); i-- > 0;) {
-      const unsigned before = came_from_[i][number];
-      if (before != number && i > 0) segments.push_back({Code(before), i});
-      number = before;
+    std::vector<Segment<Code>> segments{{Code(cheapest(blocks_.back().lead)), n_values_}};
+    std::size_t end = n_values_;
+    for (auto piece = pieces_.rbegin(); piece != pieces_.rend(); ++piece) {
+      end -= piece->values.size();
+      trace_piece(*piece, end, segments);
     }
     std::reverse(segments.begin(), segments.end());
     return segments;
   }
 
  private:
-  std::array<std::uint64_t, Code::kCount> cost_{};
-  std::vector<std::array<std::uint8_t, Code::kCount>> came_from_;
+  struct Piece {
+    std::span<const std::uint16_t> values;
+    std::int8_t switch_bits;
+    std::size_t first_block;
+  };
+
+  static unsigned cheapest(const LaneBits& lead) noexcept {
+    return static_cast<unsigned>(std::min_element(lead.begin(), lead.end()) - lead.begin());
+  }
+
+  /// Goes back through a piece that begins at value number `begin`. The search kept only which lanes were entered in a
+  /// block, and where the lane we are in was, the block's steps are made again.
+  void trace_piece(const Piece& piece, std::size_t begin, std::vector<Segment<Code>>& segments) const {
+    const std::size_t n_blocks = (piece.values.size() + kPathBlock - 1) / kPathBlock;
+    for (std::size_t k = n_blocks; k-- > 0;) {
+      const PathBlock& block = blocks_[piece.first_block + k];
+      if ((block.switched >> segments.back().code.number() & 1) == 0) continue;
+      const std::size_t offset = k * kPathBlock;
+      const auto values = piece.values.subspan(offset, std::min(kPathBlock, piece.values.size() - offset));
+      trace_block(block.lead, values, piece.switch_bits, begin + offset, segments);
+    }
+  }
+
+  void trace_block(LaneBits lead, std::span<const std::uint16_t> values, std::int8_t switch_bits, std::size_t begin,
+                   std::vector<Segment<Code>>& segments) const {
+    std::array<std::uint16_t, kPathBlock> switched;
+    std::array<std::uint8_t, kPathBlock> from;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      from[i] = static_cast<std::uint8_t>(cheapest(lead));
+      switched[i] = path_step(costs_.bits[values[i]], costs_.extra, switch_bits, lead);
+    }
+    for (std::size_t i = values.size(); i-- > 0;) {
+      if ((switched[i] >> segments.back().code.number() & 1) != 0) segments.push_back({Code(from[i]), begin + i});
+    }
+  }
+
+  LaneCosts costs_;
+  std::vector<PathBlock> blocks_;
+  std::vector<Piece> pieces_;
+  std::size_t n_values_ = 0;
 };
 
 }  // namespace
 
 WeightSegments reference_weight_segments(std::span<const std::uint16_t> indices, unsigned uncompressed) {
   assert(!indices.empty());
-  ShortestPath<WeightCode> path(indices.size());
-  for (const std::uint16_t index : indices) {
-    path.step(kSwitchBits, [&](unsigned number) -> std::uint64_t {
-      const WeightCode code(number);
-      return code.can_code(index) ? weight_bits(code, index, uncompressed) : kImpossibleBits;
-    });
-  }
+  LaneCosts costs{kIndexBits, {}};
+  costs.extra[WeightCode::kUncompressed] = static_cast<std::int8_t>(uncompressed);
+  ShortestPath<WeightCode> path(costs);
+  path.extend(indices, kSwitchBits);
   return path.trace();
 }
 
 RunSegments reference_run_segments(std::span<const std::uint32_t> runs, const WeightSegments& weight_segments) {
   assert(!runs.empty());
-  ShortestPath<RunCode> path(runs.size());
-  auto slice_end = weight_segments.begin();
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const bool is_free = slice_end != weight_segments.end() && slice_end->end == i + 1;
-    if (is_free) ++slice_end;
-    path.step(is_free ? 0 : kSwitchBits, [&](unsigned number) { return run_bits(RunCode(number), runs[i]); });
+  std::vector<std::uint16_t> values(runs.size());
+  std::transform(runs.begin(), runs.end(), values.begin(),
+                 [](std::uint32_t run) { return static_cast<std::uint16_t>(std::min(run, kLongRun)); });
+  ShortestPath<RunCode> path(LaneCosts{kRunBits, {}});
+  std::size_t begin = 0;
+  for (const auto& segment : weight_segments) {  // at the last value of each a switch is free
+    path.extend(std::span(values).subspan(begin, segment.end - 1 - begin), kSwitchBits);
+    path.extend(std::span(values).subspan(segment.end - 1, 1), 0);
+    begin = segment.end;
   }
+  path.extend(std::span(values).subspan(begin), kSwitchBits);
   return path.trace();
 }
 
