@@ -62,7 +62,8 @@ struct QuantizedConv {
   Grid output;                          ///< may differ from what the output range asks for
   Shape weight_shape;                   ///< [kh, kw, I, G, O] or [kd, kh, kw, I, G, O]
   std::vector<std::int8_t> weight;      ///< row-major, each in [-127, 127]
-  std::vector<std::int32_t> bias;       ///< C; steps of bias_steps_per_unit; zeros where the layer had none
+  std::vector<std::int32_t> bias;       ///< C; steps of bias_steps_per_unit, with the zero-point terms
+  std::vector<double> real_bias;        ///< C; real units, bias correction included; zeros where the layer had none
   /// L; accumulator to output steps: shift in [0, 31] and multiplier 1, or shift in [0, 38] and multiplier in [1, 127].
   /// Empty for mult31, where the engine makes it of the three scales, with a rounding of its own.
   std::vector<FixedPoint> gain;

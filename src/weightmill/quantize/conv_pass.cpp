@@ -276,6 +276,7 @@ void ConvPass::compute_wanted_bias() {
     const double in = round_half_even(std::ldexp(input_zero * static_cast<double>(weights_.sum(c)), -lane.intrinsic));
     const double out = traits_.folded ? std::ldexp(output_zero_, lane.shift) : 0.0;
     const double real = layer_.bias_of(c) + (corrected ? weights_.mean_error()[c] : 0.0);
+    real_bias_.push_back(real);
     // A bias of 0 stays 0 also where its scale is beyond double.
     wanted_.push_back((real == 0 ? 0.0 : real * bias_steps_[layer_.lane_of(c)]) + (out - in));
   }
@@ -392,6 +393,7 @@ QuantizedConv ConvPass::take_plan() && {
   plan.weight_shape = layer_.request.weight_shape;
   plan.weight = std::move(weights_).take();
   plan.bias = std::move(bias_);
+  plan.real_bias = std::move(real_bias_);
   for (const Lane& lane : lanes_) {
     plan.gain.push_back({lane.multiplier, lane.shift});
     plan.intrinsic_shift.push_back(static_cast<std::uint8_t>(lane.intrinsic));

@@ -80,6 +80,7 @@ class ConvPass {
   DType output_dtype_ = DType::i8;
   std::vector<Lane> lanes_;
   std::vector<double> bias_steps_;  ///< lanes
+  std::vector<double> real_bias_;   ///< C; real units
   std::vector<double> wanted_;      ///< C; bias before rounding
   std::vector<std::int32_t> bias_;
   std::vector<Diagnostic> diagnostics_;

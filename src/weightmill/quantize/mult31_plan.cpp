@@ -99,6 +99,7 @@ void quantize_bias(QuantizedConv& plan, const Layer& layer, double input_scale) 
   for (std::size_t c = 0; c < layer.n_channels; ++c) {
     const double unit = input_scale * static_cast<double>(plan.weight_scale[c]);
     const double real = layer.bias_of(c) + error[c];
+    plan.real_bias.push_back(real);
     const double steps = real == 0 ? 0.0 : round_half_even(real / unit);
     plan.bias[c] = static_cast<std::int32_t>(std::clamp<double>(steps, std::numeric_limits<std::int32_t>::min(),
                                                                 std::numeric_limits<std::int32_t>::max()));

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "conv_plan.h"
+
+namespace weightmill {
+
+struct ScaleSearch {
+  /// Output ranges tried: the calibrated one times 2^(i / n_candidates), i = 0 .. n_candidates - 1. At least 1.
+  unsigned n_candidates = 16;
+  /// G * I; mean of the squared input in real units. Absent: the input spans its grid as a normal distribution of six
+  /// standard deviations does.
+  std::optional<std::span<const float>> input_square = {};
+};
+
+/// What the search found.
+struct ScaleChoice {
+  QuantizedConv plan;
+  double range_factor = 1;   ///< the output range planned for, over the calibrated one
+  double noise = 0;          ///< mean square error expected at the output, real units
+  double noise_without = 0;  ///< the same at range_factor 1
+};
+
+/// Plans a layer at several output scales and returns the plan with the least expected noise; the first of equals.
+///
+/// A power-of-two gain leaves up to a bit of each channel's weights unused. As the output scale is free within a factor
+/// of two, one that loses less can be worth its coarser output. Modes with a multiplier have little to gain.
+/// Noise of a channel: the sum of its squared weight errors times `input_square`, plus one twelfth of the output step
+/// squared. [docs/quantization.md §8]
+/// Throws: as plan_conv; bad_request, "E_SHAPE: ...", for the length of input_square or no candidates.
+ScaleChoice search_output_scale(const ConvRequest& request, const ScaleSearch& search = {});
+
+}  // namespace weightmill
