@@ -60,7 +60,7 @@ std::uint64_t PayloadFile::make_blocks(std::uint64_t start, std::uint64_t size, 
     const auto block = std::span(buffer).first(std::min<std::uint64_t>(kBlockBytes, size - offset));
     fill(offset, block);
     digests[b] = quick_digest(block);
-    file_.write_at(start + offset, block);
+    if (file_) file_->write_at(start + offset, block);
     return_buffer(std::move(buffer));
   });
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(digests.data());
@@ -68,12 +68,13 @@ std::uint64_t PayloadFile::make_blocks(std::uint64_t start, std::uint64_t size, 
 }
 
 bool PayloadFile::equal_in_file(std::uint64_t a, std::uint64_t b, std::uint64_t size) {
+  if (!file_) return true;
   std::vector<std::uint8_t> left = borrow_buffer(), right = borrow_buffer();
   bool equal = true;
   for (std::uint64_t done = 0; equal && done < size; done += kBlockBytes) {
     const std::size_t n = std::min<std::uint64_t>(kBlockBytes, size - done);
-    file_.read_at(a + done, std::span(left).first(n));
-    file_.read_at(b + done, std::span(right).first(n));
+    file_->read_at(a + done, std::span(left).first(n));
+    file_->read_at(b + done, std::span(right).first(n));
     equal = std::memcmp(left.data(), right.data(), n) == 0;
   }
   return_buffer(std::move(left));
@@ -81,19 +82,24 @@ bool PayloadFile::equal_in_file(std::uint64_t a, std::uint64_t b, std::uint64_t 
   return equal;
 }
 
+void PayloadFile::resize(std::uint64_t size) {
+  if (file_) file_->resize(size);
+  size_bytes_ = size;
+}
+
 std::optional<std::uint64_t> PayloadFile::store(std::uint64_t size, unsigned jobs, const Fill& fill,
                                                 const std::function<bool()>& accept) {
-  const std::uint64_t start = file_.size_bytes();
-  file_.resize(start + size);
+  const std::uint64_t start = size_bytes_;
+  resize(start + size);
   const std::uint64_t digest = make_blocks(start, size, jobs, fill);
   if (!accept()) {
-    file_.resize(start);
+    resize(start);
     return std::nullopt;
   }
   const auto [entry, is_new] = known_.try_emplace(digest, start);
   const bool fits = !is_new && entry->second + size <= start;  // else the digest is that of a payload of another size
   if (!fits || !equal_in_file(entry->second, start, size)) return start;
-  file_.resize(start);
+  resize(start);
   return entry->second;
 }
 

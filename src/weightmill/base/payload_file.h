@@ -24,7 +24,9 @@ class PayloadFile {
   using Fill = std::function<void(std::uint64_t offset, std::span<std::uint8_t> block)>;
 
   /// Throws: as AtomicFile.
-  explicit PayloadFile(const std::filesystem::path& path) : file_(path) {}
+  explicit PayloadFile(const std::filesystem::path& path) : file_(std::in_place, path) {}
+  /// Goes through everything and keeps nothing, to learn the sizes; equal digests pass for equal payloads.
+  PayloadFile() = default;
 
   /// Stores the `size` bytes that `fill` makes and returns their offset, that of an equal payload where there is one.
   /// `accept` is asked once they are made: if it says no, the file is as before and there is no offset.
@@ -32,10 +34,10 @@ class PayloadFile {
   std::optional<std::uint64_t> store(std::uint64_t size, unsigned jobs, const Fill& fill,
                                      const std::function<bool()>& accept = [] { return true; });
 
-  std::uint64_t size_bytes() const noexcept { return file_.size_bytes(); }
+  std::uint64_t size_bytes() const noexcept { return size_bytes_; }
 
-  /// As AtomicFile::commit().
-  void commit() { file_.commit(); }
+  /// As AtomicFile::commit(). Requires a path.
+  void commit() { file_.value().commit(); }
 
  private:
   std::vector<std::uint8_t> borrow_buffer();
@@ -43,7 +45,10 @@ class PayloadFile {
   bool equal_in_file(std::uint64_t a, std::uint64_t b, std::uint64_t size);
   std::uint64_t make_blocks(std::uint64_t start, std::uint64_t size, unsigned jobs, const Fill& fill);
 
-  AtomicFile file_;
+  void resize(std::uint64_t size);
+
+  std::optional<AtomicFile> file_;
+  std::uint64_t size_bytes_ = 0;
   std::mutex mutex_;
   std::vector<std::vector<std::uint8_t>> buffers_;          ///< blocks not in use now
   std::unordered_map<std::uint64_t, std::uint64_t> known_;  ///< digest of size and content -> offset of the first such payload

@@ -1,0 +1,391 @@
+#include "fold_ir.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <weightmill/base/error.h>
+#include <weightmill/base/mapped_file.h>
+#include <weightmill/base/parallel.h>
+#include <weightmill/base/payload_file.h>
+
+#include "ir_candidates.h"
+
+namespace weightmill {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Read pages are given back after this many bytes: they stay well below the memory that a fold may take.
+constexpr std::size_t kReleaseEvery = std::size_t{16} << 20;
+
+/// The input's payloads, whose pages leave the process as reading goes on.
+class Payloads {
+ public:
+  explicit Payloads(const MappedFile* file) : file_(file) {}
+  std::span<const std::uint8_t> bytes() const { return file_ == nullptr ? std::span<const std::uint8_t>() : file_->bytes(); }
+  void consumed(std::size_t bytes) {
+    const std::size_t before = n_read_.fetch_add(bytes);
+    if (file_ != nullptr && before / kReleaseEvery != (before + bytes) / kReleaseEvery) file_->release(0, file_->bytes().size());
+  }
+  std::size_t n_read() const { return n_read_; }
+
+ private:
+  const MappedFile* file_;
+  std::atomic<std::size_t> n_read_{0};
+};
+
+/// How layers lose their readers.
+class Liveness {
+ public:
+  explicit Liveness(const IrGraph& graph) : graph_(graph) {
+    for (const IrLayer& layer : graph.layers) n_uses_.push_back(layer.uses.size());
+  }
+  /// One reader of `layer` is gone. If it was the last one, the layer goes too, and so reads nothing more.
+  void drop_use(std::size_t layer) {
+    std::vector<std::size_t> waiting{layer};
+    while (!waiting.empty()) {
+      const std::size_t at = waiting.back();
+      waiting.pop_back();
+      if (--n_uses_[at] != 0) continue;
+      dead_.insert(at);
+      for (const IrSource& source : graph_.layers[at].inputs) waiting.push_back(source.layer);
+    }
+  }
+  /// `layer` goes, while `bypassed`, which it read, gets its readers.
+  void drop_reader(std::size_t layer, std::size_t bypassed) {
+    ++n_uses_[bypassed];
+    dead_.insert(layer);
+    for (const IrSource& source : graph_.layers[layer].inputs) drop_use(source.layer);
+  }
+  bool dead(std::size_t layer) const { return dead_.contains(layer); }
+  const std::set<std::size_t>& dead() const { return dead_; }
+
+ private:
+  const IrGraph& graph_;
+  std::vector<std::size_t> n_uses_;
+  std::set<std::size_t> dead_;
+};
+
+class IrFolder {
+ public:
+  IrFolder(Ir& ir, Payloads& payloads, const FoldOptions& options, PayloadFile& out, const Progress& progress)
+      : ir_(ir), payloads_(payloads), options_(options), jobs_(resolve_jobs(options.jobs)), out_(out), progress_(progress) {
+    reading_.jobs = jobs_;
+    reading_.consumed = [this](std::size_t bytes) { consumed(bytes); };
+  }
+
+  /// Folds a graph's candidates and writes all its payloads.
+  void run(std::size_t g, std::vector<IrCandidate>& candidates);
+  std::size_t n_changed() const { return n_changed_; }
+
+ private:
+  using Outcome = std::optional<std::string>;  ///< why it was left, or nothing: it was folded
+
+  void consumed(std::size_t bytes) {
+    payloads_.consumed(bytes);
+    if (progress_) progress_("folding", payloads_.n_read(), payloads_.bytes().size());
+  }
+  void settle(IrCandidate& candidate, Liveness& alive);
+  Outcome fold(IrCandidate& candidate, const IrFakeQuantize& found, Liveness& alive);
+  Outcome fold(IrCandidate& candidate, const IrQuantizedChain& found, Liveness& alive);
+  Outcome fold(IrCandidate& candidate, const IrIntegerChain& found, Liveness& alive);
+  Outcome fold(IrCandidate& candidate, const std::monostate&, Liveness&) { return candidate.row.reason; }
+
+  std::variant<IrPayload, Left> store_codes(const ConstantFold& fold, std::uint64_t source_bytes, FoldedTensor& row);
+  template <class Write>
+  IrPayload store_affine(const FakeQuantizeFold& fold, const Write& write);
+  void copy_constant(std::size_t g, std::size_t layer);
+  IrDequantization named(const IrCandidate& candidate) const;
+
+  Ir& ir_;
+  Payloads& payloads_;
+  const FoldOptions& options_;
+  unsigned jobs_;
+  PayloadFile& out_;
+  const Progress& progress_;
+  Reading reading_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> copied_;  ///< input offset and size -> output offset
+  std::size_t n_changed_ = 0;
+};
+
+void IrFolder::run(std::size_t g, std::vector<IrCandidate>& candidates) {
+  const IrGraph& graph = ir_.graph(g);
+  Liveness alive(graph);
+  std::vector<std::vector<std::size_t>> readers(graph.layers.size());
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    for (const std::size_t constant : candidates[c].constants) readers[constant].push_back(c);
+  }
+  std::vector<bool> settled(candidates.size());
+  for (std::size_t layer = 0; layer < graph.layers.size(); ++layer) {
+    if (!graph.layers[layer].payload) continue;
+    for (const std::size_t c : readers[layer]) {
+      if (!settled[c]) settle(candidates[c], alive);
+      settled[c] = true;
+    }
+    const bool rewritten = std::ranges::any_of(readers[layer], [&](std::size_t c) {
+      const auto* chain = std::get_if<IrIntegerChain>(&candidates[c].what);
+      return chain != nullptr && chain->constant == layer && candidates[c].row.outcome == FoldOutcome::zero_point;
+    });
+    if (!alive.dead(layer) && !rewritten) copy_constant(g, layer);
+  }
+  for (const std::size_t layer : alive.dead()) ir_.remove(g, layer);
+}
+
+void IrFolder::settle(IrCandidate& candidate, Liveness& alive) {
+  const Outcome left = std::visit([&](const auto& found) { return fold(candidate, found, alive); }, candidate.what);
+  if (left) {
+    candidate.row.reason = *left;
+    return;
+  }
+  ++n_changed_;
+  candidate.row.outcome =
+      std::holds_alternative<IrIntegerChain>(candidate.what) ? FoldOutcome::zero_point : FoldOutcome::folded;
+}
+
+std::variant<IrPayload, Left> IrFolder::store_codes(const ConstantFold& fold, std::uint64_t source_bytes, FoldedTensor& row) {
+  const std::uint64_t n = n_elements(fold.shape(), row.name);
+  const std::uint64_t size = code_bytes(fold.code_type(), n);
+  const unsigned bits = size_bits(fold.code_type());
+  BlockResult result;
+  result.error = fold.error();
+  std::mutex mutex;
+  std::string objection;
+  const auto fill = [&](std::uint64_t offset, std::span<std::uint8_t> block) {
+    const std::uint64_t first = offset * 8 / bits;
+    const std::uint64_t count = std::min<std::uint64_t>(n - first, block.size() * 8 / bits);
+    const BlockResult own = fold.codes(first, count, block);
+    consumed(static_cast<std::size_t>(count * source_bytes / std::max<std::uint64_t>(n, 1)));
+    const std::scoped_lock lock(mutex);
+    result.merge(own);
+  };
+  const auto offset = out_.store(size, jobs_, fill, [&] { return (objection = fold.objection(result)).empty(); });
+  if (!offset) return Left{objection};
+  row.type_after = fold.code_type();
+  row.bytes_after = size;
+  row.max_error_steps = result.error.max_steps;
+  row.bound_steps = result.error.bound_steps;
+  row.zero_point_dropped = fold.zero_point() == ZeroPoint::dropped;
+  row.zero_point_kept = fold.zero_point() == ZeroPoint::kept;
+  return IrPayload{*offset, size};
+}
+
+template <class Write>
+IrPayload IrFolder::store_affine(const FakeQuantizeFold& fold, const Write& write) {
+  const unsigned width = size_bits(fold.affine_type()) / 8;
+  const std::uint64_t size = n_elements(fold.affine_shape(), "scale") * width;
+  const auto offset = out_.store(size, jobs_, [&](std::uint64_t at, std::span<std::uint8_t> block) {
+    write(at / width, block.size() / width, block);
+  });
+  return {offset.value(), size};
+}
+
+/// Names of the new layers; the Python pass's own where that is followed.
+IrDequantization IrFolder::named(const IrCandidate& candidate) const {
+  IrDequantization parts;
+  const std::string& name = candidate.row.name;
+  if (options_.semantics == FoldSemantics::mo2021) {
+    parts.codes_name = candidate.row.constant + "/quantized";
+    parts.convert_name = parts.codes_name + "/to_f32";
+    parts.zero_point_name = name + "/zero_point";
+    parts.subtract_name = name + "/minus_zp";
+    parts.scale_name = name + "/scale";
+    parts.multiply_name = name + "/mulpiply_by_scale";
+    return parts;
+  }
+  parts.codes_name = name + "/codes";
+  parts.convert_name = name + "/to_float";
+  parts.zero_point_name = name + "/zero_point";
+  parts.subtract_name = name + "/minus_zero_point";
+  parts.scale_name = name + "/scale";
+  return parts;
+}
+
+IrFolder::Outcome IrFolder::fold(IrCandidate& candidate, const IrFakeQuantize& found, Liveness& alive) {
+  auto plan = plan_fake_quantize(found.operation, options_, reading_);
+  if (const auto* left = std::get_if<Left>(&plan)) return left->reason;
+  const FakeQuantizeFold& fold = *std::get<std::unique_ptr<FakeQuantizeFold>>(plan);
+  const auto codes = store_codes(fold, found.operation.weights.bytes.size(), candidate.row);
+  if (const auto* left = std::get_if<Left>(&codes)) return left->reason;
+  IrDequantization parts = named(candidate);
+  parts.code_type = fold.code_type();
+  parts.float_type = fold.affine_type();
+  parts.codes_shape = fold.shape();
+  parts.affine_shape = fold.affine_shape();
+  parts.codes = std::get<IrPayload>(codes);
+  if (fold.zero_point() == ZeroPoint::kept) {
+    parts.zero_point = store_affine(fold, [&](auto first, auto n, auto out) { fold.zero_points(first, n, out); });
+  }
+  parts.scale = store_affine(fold, [&](auto first, auto n, auto out) { fold.scales(first, n, out); });
+  ir_.dequantize(candidate.graph, found.layer, parts);
+  for (const IrSource& source : ir_.graph(candidate.graph).layers[found.layer].inputs) alive.drop_use(source.layer);
+  return std::nullopt;
+}
+
+IrFolder::Outcome IrFolder::fold(IrCandidate& candidate, const IrQuantizedChain& found, Liveness& alive) {
+  auto plan = plan_quantized_chain(found.chain, options_, reading_);
+  if (const auto* left = std::get_if<Left>(&plan)) return left->reason;
+  const ConstantFold& fold = *std::get<std::unique_ptr<ConstantFold>>(plan);
+  const auto codes = store_codes(fold, found.chain.quantize.weights.bytes.size(), candidate.row);
+  if (const auto* left = std::get_if<Left>(&codes)) return left->reason;
+  ir_.make_constant(candidate.graph, found.convert_low, fold.code_type(), fold.shape(), std::get<IrPayload>(codes));
+  alive.drop_use(found.fake_quantize);
+  if (fold.zero_point() == ZeroPoint::dropped) {
+    ir_.bypass(candidate.graph, *found.subtract, found.convert_high);
+    alive.drop_reader(*found.subtract, found.convert_high);
+  }
+  return std::nullopt;
+}
+
+IrFolder::Outcome IrFolder::fold(IrCandidate& candidate, const IrIntegerChain& found, Liveness& alive) {
+  auto plan = plan_integer_chain(found.chain, options_, reading_);
+  if (const auto* left = std::get_if<Left>(&plan)) return left->reason;
+  const ConstantFold& fold = *std::get<std::unique_ptr<ConstantFold>>(plan);
+  const auto codes = store_codes(fold, found.chain.codes.bytes.size(), candidate.row);
+  if (const auto* left = std::get_if<Left>(&codes)) return left->reason;
+  ir_.set_payload(candidate.graph, found.constant, std::get<IrPayload>(codes));
+  ir_.bypass(candidate.graph, found.subtract, found.convert);
+  alive.drop_reader(found.subtract, found.convert);
+  return std::nullopt;
+}
+
+void IrFolder::copy_constant(std::size_t g, std::size_t layer) {
+  const IrPayload from = *ir_.graph(g).layers[layer].payload;
+  const auto [entry, is_new] = copied_.try_emplace({from.offset, from.size}, 0);
+  if (is_new) {
+    const auto bytes = payloads_.bytes().subspan(from.offset, from.size);
+    const auto copy = [&](std::uint64_t offset, std::span<std::uint8_t> block) {
+      std::memcpy(block.data(), bytes.data() + offset, block.size());
+      consumed(block.size());
+    };
+    entry->second = out_.store(from.size, jobs_, copy).value();
+  }
+  ir_.set_payload(g, layer, {entry->second, from.size});
+}
+
+bool same_file(const fs::path& a, const fs::path& b) {
+  std::error_code ignored;
+  return fs::equivalent(a, b, ignored);
+}
+
+void check_paths(const fs::path& in, const fs::path& in_bin, const fs::path& out, const fs::path& out_bin) {
+  if (out.extension() != ".xml") fail(ErrorCode::bad_option, out.string(), "an OpenVINO IR is written to a name that ends in .xml");
+  for (const fs::path& written : {out, out_bin}) {
+    for (const fs::path& read : {in, in_bin}) {
+      if (same_file(written, read)) {
+        fail(ErrorCode::bad_option, written.string(), "is the input, which is only read: name another output");
+      }
+    }
+  }
+}
+
+fs::path bin_beside(fs::path xml) { return xml.empty() ? xml : xml.replace_extension(".bin"); }
+
+void refuse_left(const FoldReport& report) {
+  const auto left = std::ranges::find(report.tensors, FoldOutcome::left, &FoldedTensor::outcome);
+  if (left == report.tensors.end()) return;
+  fail(ErrorCode::unsupported, report.input,
+       fmt::format("{} of {} fake-quantized constants cannot be folded; the first is {}: {}",
+                   report.count(FoldOutcome::left), report.tensors.size(), left->name, left->reason));
+}
+
+/// The rows of the report: all FakeQuantize over constants, and the chains that changed.
+void add_rows(std::vector<IrCandidate>& candidates, FoldReport& report) {
+  for (IrCandidate& candidate : candidates) {
+    const bool chain = std::holds_alternative<IrIntegerChain>(candidate.what);
+    if (!chain || candidate.row.outcome != FoldOutcome::left) report.tensors.push_back(std::move(candidate.row));
+  }
+}
+
+/// Both files of a model, there or not.
+struct Input {
+  MappedFile xml;
+  std::optional<MappedFile> bin;
+
+  explicit Input(const fs::path& path) : xml(path) {
+    if (fs::exists(bin_beside(path))) bin.emplace(bin_beside(path));
+  }
+  std::span<const std::uint8_t> bin_bytes() const { return bin ? bin->bytes() : std::span<const std::uint8_t>(); }
+  std::uint64_t size_bytes() const { return xml.bytes().size() + bin_bytes().size(); }
+};
+
+PayloadFile open_payloads(const fs::path& out_bin) { return out_bin.empty() ? PayloadFile() : PayloadFile(out_bin); }
+
+/// Writes the XML, then puts both files in place, the XML last.
+void commit(const fs::path& out, std::string_view xml, PayloadFile& payloads) {
+  if (out.empty()) return;
+  AtomicFile file(out);
+  file.write(xml);
+  payloads.commit();
+  file.commit();
+}
+
+/// Copies both files byte for byte.
+std::uint64_t copy_as_it_is(const Input& input, const fs::path& out, unsigned jobs) {
+  PayloadFile payloads = open_payloads(bin_beside(out));
+  const auto bytes = input.bin_bytes();
+  Payloads source(input.bin ? &*input.bin : nullptr);
+  payloads.store(bytes.size(), jobs, [&](std::uint64_t offset, std::span<std::uint8_t> block) {
+    std::memcpy(block.data(), bytes.data() + offset, block.size());
+    source.consumed(block.size());
+  });
+  const auto xml = input.xml.bytes();
+  commit(out, {reinterpret_cast<const char*>(xml.data()), xml.size()}, payloads);
+  return input.size_bytes();
+}
+
+/// Folds what can be folded and writes the result; returns its size, or nothing where there was nothing to change.
+std::optional<std::uint64_t> fold_and_write(const Input& input, Ir& ir, const fs::path& out, const FoldOptions& options,
+                                            const Progress& progress, FoldReport& report) {
+  std::vector<std::vector<IrCandidate>> candidates;
+  std::size_t n_candidates = 0;
+  for (std::size_t g = 0; g < ir.n_graphs(); ++g) {
+    candidates.push_back(find_candidates(ir, g, options));
+    n_candidates += candidates.back().size();
+  }
+  if (n_candidates == 0) return std::nullopt;
+  Payloads source(input.bin ? &*input.bin : nullptr);
+  PayloadFile payloads = open_payloads(bin_beside(out));
+  IrFolder folder(ir, source, options, payloads, progress);
+  for (std::size_t g = 0; g < ir.n_graphs(); ++g) {
+    folder.run(g, candidates[g]);
+    add_rows(candidates[g], report);
+  }
+  if (options.fail_on_left) refuse_left(report);
+  if (folder.n_changed() == 0) return std::nullopt;
+  const std::string xml = ir.xml();
+  commit(out, xml, payloads);
+  return xml.size() + payloads.size_bytes();
+}
+
+}  // namespace
+
+FoldReport fold_ir(const fs::path& in, const fs::path& out, const FoldOptions& options, const Progress& progress) {
+  const fs::path in_bin = bin_beside(in);
+  if (!out.empty()) check_paths(in, in_bin, out, bin_beside(out));
+  const Input input(in);
+  FoldReport report;
+  report.input = in.filename().string();
+  report.output = out.filename().string();
+  report.format = "openvino";
+  report.semantics = options.semantics;
+  report.bytes_before = input.size_bytes();
+  Ir ir(input.xml.bytes(), in.string(), input.bin_bytes(), in_bin.string());
+  std::optional<std::uint64_t> written;
+  if (options.compress_weights) written = fold_and_write(input, ir, out, options, progress, report);
+  if (!written) {
+    report.notes.push_back("nothing was folded: the model is copied as it is");
+    written = copy_as_it_is(input, out, resolve_jobs(options.jobs));
+  }
+  report.bytes_after = *written;
+  return report;
+}
+
+}  // namespace weightmill
