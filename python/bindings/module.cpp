@@ -29,4 +29,5 @@ NB_MODULE(_weightmill, m) {
   bind_formats(m);
   bind_codec(m);
   bind_simulate(m);
+  bind_pack(m);
 }

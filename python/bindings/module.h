@@ -7,3 +7,4 @@
 void bind_formats(nanobind::module_& m);
 void bind_codec(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);
+void bind_pack(nanobind::module_& m);

@@ -2,6 +2,25 @@
 
 from weightmill._error import Error
 from weightmill._codec import decode, decode_fast, encode, encode_fast, stream_statistics
+from weightmill._pack import (
+    Accelerator,
+    BlockShape,
+    CompressedWeights,
+    PackedScales,
+    WeightCache,
+    accelerators,
+    advanced_elementwise_add_sub_scale,
+    brick_indices,
+    brick_order,
+    compress_weights,
+    elementwise_mul_scale,
+    pack_scales,
+    quantise_pooling_scale,
+    quantise_scale,
+    reduced_quantise_scale,
+    reorder_encode,
+    simplified_elementwise_add_sub_scale,
+)
 from weightmill._model import Model, Node, Signature, Subgraph, Tensor, load
 from weightmill._simulate import Counts, Layer, rounding_rules, simulate
 
@@ -9,3 +28,7 @@ __all__ = ["Error"]
 __all__ += ["Model", "Node", "Signature", "Subgraph", "Tensor", "load"]
 __all__ += ["decode", "decode_fast", "encode", "encode_fast", "stream_statistics"]
 __all__ += ["Counts", "Layer", "rounding_rules", "simulate"]
+__all__ += ["Accelerator", "BlockShape", "CompressedWeights", "PackedScales", "WeightCache", "accelerators"]
+__all__ += ["brick_indices", "brick_order", "compress_weights", "pack_scales", "reorder_encode"]
+__all__ += ["advanced_elementwise_add_sub_scale", "elementwise_mul_scale", "quantise_pooling_scale", "quantise_scale"]
+__all__ += ["reduced_quantise_scale", "simplified_elementwise_add_sub_scale"]
