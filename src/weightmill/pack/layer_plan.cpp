@@ -163,7 +163,7 @@ void add_records(PackedLayer& layer, const LayerSource& source, const Accelerato
   request.ifm_scale = layer.ifm_scale;
   request.ofm_scale = layer.ofm_scale;
   request.weight_scale = layer.weight_scale;
-  request.fully_connected = layer.kind == OpKind::fully_connected;
+  request.fully_connected = layer.block_type == NpuBlockType::vector_product;
   request.bias_is_64_bit = source.bias_is_64_bit;
   request.rescale_for_activation = layer.rescaled_for_activation;
   request.reduced_always = wide;
