@@ -12,9 +12,8 @@ constexpr double kActivationSteps = 0x3000;
 /// The real factor from accumulator to output steps, in the precision that the rule uses at each step.
 double real_rescale(const PackedLayer& layer, float weight_scale) {
   const bool byte_unsigned = layer.ifm_dtype == DType::u8;
-  const bool single = layer.scaling == ScalingRule::v2020   ? byte_unsigned
-                      : layer.scaling == ScalingRule::vela5 ? byte_unsigned || layer.kind == OpKind::fully_connected
-                                                            : false;
+  const bool vector_product = layer.block_type == NpuBlockType::vector_product;
+  const bool single = byte_unsigned || (layer.scaling != ScalingRule::v2020 && vector_product);
   const float product = layer.ifm_scale * weight_scale;
   if (layer.rescaled_for_activation) {
     if (single) return static_cast<double>(product) * kActivationSteps;
