@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <limits>
 #include <vector>
 
 #include <weightmill/kernels/cheapest_path.h>
 
+#include "lane_costs.h"
 #include "rice_search.h"
 
 namespace weightmill::mlw {
@@ -13,39 +13,6 @@ namespace {
 
 /// Estimated cost of a slice header, charged for each change of code.
 constexpr std::int8_t kSwitchBits = 40;
-
-using LaneBits = std::array<std::int8_t, kPathLanes>;
-
-/// Bits of each index in each weight code; those of uncompressed mode depend on the section and are added.
-constexpr auto kIndexBits = [] {
-  std::array<LaneBits, kCodeValues> table{};
-  for (unsigned index = 0; index < kCodeValues; ++index) {
-    table[index].fill(kNoWay);
-    for (unsigned number = 0; number < WeightCode::kCount; ++number) {
-      const WeightCode code(number);
-      if (code.can_code(index)) table[index][number] = static_cast<std::int8_t>(weight_bits(code, index, 0));
-    }
-  }
-  return table;
-}();
-
-/// From this run on all divisors but the largest are so far behind that it does not matter how far.
-constexpr std::uint32_t kLongRun = 1024;
-
-/// Bits of each run in each run code, over those of the cheapest; kLongRun stands for all runs from there on.
-constexpr auto kRunBits = [] {
-  std::array<LaneBits, kLongRun + 1> table{};
-  for (std::uint32_t run = 0; run <= kLongRun; ++run) {
-    table[run].fill(kNoWay);
-    std::uint64_t cheapest = std::numeric_limits<std::uint64_t>::max();
-    for (unsigned number = 0; number < RunCode::kCount; ++number) cheapest = std::min(cheapest, run_bits(RunCode(number), run));
-    for (unsigned number = 0; number < RunCode::kCount; ++number) {
-      const std::uint64_t over = run_bits(RunCode(number), run) - cheapest;
-      table[run][number] = static_cast<std::int8_t>(std::min<std::uint64_t>(over, kNoWay));
-    }
-  }
-  return table;
-}();
 
 /// Shortest path through the values; a lane is the code of the value just coded. Of equally cheap lanes the first wins.
 template <class Code>
@@ -81,7 +48,7 @@ class ShortestPath {
     std::size_t first_block;
   };
 
-  static unsigned cheapest(const LaneBits& lead) noexcept {
+  static unsigned cheapest(const std::array<std::int8_t, kPathLanes>& lead) noexcept {
     return static_cast<unsigned>(std::min_element(lead.begin(), lead.end()) - lead.begin());
   }
 
@@ -98,7 +65,7 @@ class ShortestPath {
     }
   }
 
-  void trace_block(LaneBits lead, std::span<const std::uint16_t> values, std::int8_t switch_bits, std::size_t begin,
+  void trace_block(std::array<std::int8_t, kPathLanes> lead, std::span<const std::uint16_t> values, std::int8_t switch_bits, std::size_t begin,
                    std::vector<Segment<Code>>& segments) const {
     std::array<std::uint16_t, kPathBlock> switched;
     std::array<std::uint8_t, kPathBlock> from;
@@ -121,9 +88,7 @@ class ShortestPath {
 
 WeightSegments reference_weight_segments(std::span<const std::uint16_t> indices, unsigned uncompressed) {
   assert(!indices.empty());
-  LaneCosts costs{kIndexBits, {}};
-  costs.extra[WeightCode::kUncompressed] = static_cast<std::int8_t>(uncompressed);
-  ShortestPath<WeightCode> path(costs);
+  ShortestPath<WeightCode> path(index_costs(uncompressed));
   path.extend(indices, kSwitchBits);
   return path.trace();
 }
@@ -133,7 +98,7 @@ RunSegments reference_run_segments(std::span<const std::uint32_t> runs, const We
   std::vector<std::uint16_t> values(runs.size());
   std::transform(runs.begin(), runs.end(), values.begin(),
                  [](std::uint32_t run) { return static_cast<std::uint16_t>(std::min(run, kLongRun)); });
-  ShortestPath<RunCode> path(LaneCosts{kRunBits, {}});
+  ShortestPath<RunCode> path(run_costs());
   std::size_t begin = 0;
   for (const auto& segment : weight_segments) {  // at the last value of each a switch is free
     path.extend(std::span(values).subspan(begin, segment.end - 1 - begin), kSwitchBits);

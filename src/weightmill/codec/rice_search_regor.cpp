@@ -1,100 +1,136 @@
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include <weightmill/kernels/lane_lead.h>
+
+#include "lane_costs.h"
 #include "rice_search.h"
 
 namespace weightmill::mlw {
 namespace {
 
 /// Estimated cost of a slice header; a code must be ahead by more than that to take over.
-constexpr std::uint64_t kSwitchBits = 40;
+constexpr int kSwitchBits = 40;
 
 /// One forward pass. Each code keeps a running total of what the section would have cost with a change to that code
 /// where it last became usable; the active code gives way when it cannot code a value or when another is far ahead.
-template <class Code>
+/// Totals are kept as leads over the active one's. A block of values at which nothing happens is taken at once.
 class GreedySearch {
  public:
-  /// Takes one value. `bits_of(number)`: its cost in that code, or nothing where the code cannot code it.
-  template <class BitsOf>
-  void step(const BitsOf& bits_of) {
-    unsigned best = 0;
-    std::uint64_t best_total = std::numeric_limits<std::uint64_t>::max();
-    for (unsigned number = 0; number < Code::kCount; ++number) {
-      State& state = states_[number];
-      const std::optional<std::uint64_t> bits = bits_of(number);
-      if (!bits) {
-        state.unusable_before = n_values_ + 1;
-        state.total += kSwitchBits;
-      } else {
-        if (!state.usable) state.total = active_total_;
-        state.total += *bits;
-        if (state.total < best_total) {
-          best_total = state.total;
-          best = number;
-        }
-      }
-      state.usable = bits.has_value();
-    }
-    if (!active_ || !states_[*active_].usable || (best != *active_ && best_total + kSwitchBits < active_total_)) activate(best);
-    active_total_ = states_[*active_].total;
-    ++n_values_;
-  }
+  GreedySearch(std::span<const std::uint16_t> indices, const LaneCosts& costs) : indices_(indices), costs_(costs) {}
 
-  std::vector<Segment<Code>> finish() && {
-    if (segments_.empty() || segments_.back().code != Code(*active_)) segments_.push_back({Code(*active_), n_values_});
-    segments_.back().end = n_values_;
+  WeightSegments run() && {
+    for (std::size_t begin = 0; begin < indices_.size(); begin += kPathBlock) {
+      const std::size_t end = std::min(begin + kPathBlock, indices_.size());
+      block_begin_ = begin;
+      if (active_ != kNone && follow_active(end)) continue;
+      for (std::size_t i = begin; i < end; ++i) step(i);
+    }
+    if (segments_.empty() || segments_.back().code != WeightCode(active_)) segments_.push_back({WeightCode(active_), 0});
+    segments_.back().end = indices_.size();
     return std::move(segments_);
   }
 
  private:
-  struct State {
-    std::uint64_t total = 0;          ///< bits
-    std::size_t unusable_before = 0;  ///< the code can code all values from here on
-    bool usable = false;              ///< could code the value just taken
-  };
+  static constexpr unsigned kNone = WeightCode::kCount;
+  /// So much ahead a code stays ahead for a block, and 16 bits hold what the block adds.
+  static constexpr int kFarAhead = 16000;
 
-  void activate(unsigned number) {
-    if (active_) {
-      const State& next = states_[number];
-      const State& now = states_[*active_];
-      const bool takes_over_all = next.total < now.total && next.unusable_before <= now.unusable_before;
-      if (!takes_over_all) segments_.push_back({Code(*active_), n_values_});
+  /// Takes the block up to `end` if the active code stays active; otherwise nothing has changed.
+  bool follow_active(std::size_t end) {
+    LaneLeads leads;
+    const auto capped = [](int lead) { return static_cast<std::int16_t>(std::min(lead, kFarAhead)); };
+    std::transform(lead_.begin(), lead_.end(), leads.lead.begin(), capped);
+    follow_active_lane(indices_.subspan(block_begin_, end - block_begin_), costs_, active_, leads);
+    if ((leads.unusable >> active_ & 1) != 0) return false;
+    if (*std::min_element(leads.lowest.begin(), leads.lowest.end()) < -kSwitchBits) return false;
+    for (unsigned number = 0; number < kPathLanes; ++number) {
+      const bool restarted = (leads.unusable >> number & 1) != 0;
+      lead_[number] = restarted ? leads.lead[number] : lead_[number] + leads.lead[number] - capped(lead_[number]);
+      if (restarted) unusable_in_[number] = block_begin_;
+    }
+    return true;
+  }
+
+  /// Takes value `i` by itself.
+  void step(std::size_t i) {
+    std::array<int, WeightCode::kCount> total;  // over the active code's before this value
+    unsigned best = 0;
+    int best_total = std::numeric_limits<int>::max();
+    for (unsigned number = 0; number < WeightCode::kCount; ++number) {
+      total[number] = lead_[number] + bits(i, number);
+      if (!usable(i, number)) {
+        unusable_in_[number] = block_begin_;
+        total[number] = kSwitchBits;
+      } else if (total[number] < best_total) {
+        best_total = total[number];
+        best = number;
+      }
+    }
+    if (active_ == kNone || !usable(i, active_) || (best != active_ && best_total + kSwitchBits < 0)) {
+      activate(i, best, active_ != kNone && best_total < total[active_]);
+    }
+    const int active_total = total[active_];
+    for (unsigned number = 0; number < WeightCode::kCount; ++number) {
+      lead_[number] = usable(i, number) ? total[number] - active_total : 0;
+    }
+  }
+
+  /// Makes code `number` the active one from value `i` on, or, where it was `cheaper` and usable for as long, from where the
+  /// one before began.
+  void activate(std::size_t i, unsigned number, bool cheaper) {
+    if (active_ != kNone && !(cheaper && usable_from(number, i) <= usable_from(active_, i))) {
+      segments_.push_back({WeightCode(active_), i});
     }
     active_ = number;
   }
 
-  std::array<State, Code::kCount> states_{};
-  std::optional<unsigned> active_;
-  std::uint64_t active_total_ = 0;  ///< of the active code, as of the value before
-  std::size_t n_values_ = 0;
-  std::vector<Segment<Code>> segments_;
+  /// The place behind the last index, up to number `i`, that the code cannot code.
+  std::size_t usable_from(unsigned number, std::size_t i) const noexcept {
+    if (!unusable_in_[number]) return 0;
+    std::size_t place = std::min(*unusable_in_[number] + kPathBlock, i + 1);
+    while (usable(place - 1, number)) --place;
+    return place;
+  }
+
+  int bits(std::size_t i, unsigned number) const noexcept { return costs_.bits[indices_[i]][number] + costs_.extra[number]; }
+  bool usable(std::size_t i, unsigned number) const noexcept { return bits(i, number) != kNoWay; }
+
+  std::span<const std::uint16_t> indices_;
+  LaneCosts costs_;
+  unsigned active_ = kNone;
+  std::array<int, kPathLanes> lead_{};
+  std::array<std::optional<std::size_t>, kPathLanes> unusable_in_;  ///< begin of the last block with such an index
+  std::size_t block_begin_ = 0;
+  WeightSegments segments_;
 };
 
 }  // namespace
 
 WeightSegments regor_weight_segments(std::span<const std::uint16_t> indices, unsigned uncompressed) {
   assert(!indices.empty());
-  GreedySearch<WeightCode> search;
-  for (const std::uint16_t index : indices) {
-    search.step([&](unsigned number) -> std::optional<std::uint64_t> {
-      const WeightCode code(number);
-      if (!code.can_code(index)) return std::nullopt;
-      return weight_bits(code, index, uncompressed);
-    });
-  }
-  return std::move(search).finish();
+  return GreedySearch(indices, index_costs(uncompressed)).run();
 }
 
 RunSegments regor_run_segments(std::span<const std::uint32_t> runs) {
   assert(!runs.empty());
-  GreedySearch<RunCode> search;
+  std::array<std::uint64_t, RunCode::kCount> total{};
+  unsigned active = 0;
+  std::uint64_t active_total = 0;
+  bool first = true;
   for (const std::uint32_t run : runs) {
-    search.step([&](unsigned number) { return std::optional(run_bits(RunCode(number), run)); });
+    for (unsigned number = 0; number < RunCode::kCount; ++number) total[number] += run_bits(RunCode(number), run);
+    const auto best = static_cast<unsigned>(std::min_element(total.begin(), total.end()) - total.begin());
+    // All codes can code every run: whichever becomes active takes over from the beginning.
+    if (std::exchange(first, false) || (best != active && total[best] + kSwitchBits < active_total)) active = best;
+    active_total = total[active];
   }
-  return std::move(search).finish();
+  return {{RunCode(active), runs.size()}};
 }
 
 }  // namespace weightmill::mlw

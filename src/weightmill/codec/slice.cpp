@@ -1,17 +1,29 @@
 #include "slice.h"
 
 #include <cassert>
+#include <numeric>
+
+#include <weightmill/kernels/bit_appender.h>
+#include <weightmill/kernels/bit_planes.h>
 
 namespace weightmill::mlw {
 namespace {
 
 constexpr std::uint64_t ones(unsigned width) noexcept { return (std::uint64_t{1} << width) - 1; }
 
+/// Bytes for `n_bits` that a kernel writes and a dealer reads a chunk beyond.
+constexpr std::size_t room_bytes(std::size_t n_bits) noexcept { return n_bits / 8 + 2 * kBitSlack; }
+
+void append_run(BitAppender& out, std::uint64_t quotient) noexcept {
+  constexpr unsigned kStep = 56;
+  for (; quotient >= kStep; quotient -= kStep) out.append(ones(kStep), kStep);
+  out.append(ones(static_cast<unsigned>(quotient)), static_cast<unsigned>(quotient) + 1);
+}
+
 }  // namespace
 
 void SlicePlanes::fill(const Slice& slice) {
   assert(!slice.indices.empty() && slice.indices.size() <= kMaxSliceWeights);
-  for (BitWriter* plane : {&position, &last_position, &continuation, &remainder, &run_unary, &run_remainder}) plane->clear();
   const WeightCode code = slice.weight_code;
   remainder_bits = code.is_uncompressed() ? slice.palette.index_bits() : code.divisor();
   run_remainder_bits = slice.run_code.on() ? slice.run_code.divisor() : 0;
@@ -20,29 +32,25 @@ void SlicePlanes::fill(const Slice& slice) {
 }
 
 void SlicePlanes::fill_weights(const Slice& slice) {
-  const std::uint64_t mask = ones(remainder_bits);
-  for (const std::uint16_t index : slice.indices) remainder.put(index & mask, remainder_bits);
+  const std::size_t n = slice.indices.size();
+  write_low_bits(slice.indices, remainder_bits, remainder.room_for(room_bytes(n * remainder_bits)));
   if (slice.weight_code.is_uncompressed()) return;
-  const bool truncated = slice.weight_code.is_truncated();
-  for (const std::uint16_t index : slice.indices) {
-    assert(slice.weight_code.can_code(index));
-    const unsigned quotient = unsigned{index} >> remainder_bits;
-    const unsigned twos = quotient / 2;  // positions that add 2
-    const unsigned odd = quotient % 2;
-    const unsigned before_last = truncated && twos != 0 ? 0 : twos;  // a truncated quotient takes one position
-    position.put(ones(before_last) | std::uint64_t{truncated ? twos | odd : odd} << before_last, before_last + 1);
-    last_position.put(std::uint64_t{1} << before_last, before_last + 1);
-    continuation.put(ones(twos), twos + odd);
-  }
+  const std::size_t n_bytes = quotient_plane_bytes(n) + kBitSlack;
+  const QuotientPlanes planes{position.room_for(n_bytes), last_position.room_for(n_bytes), continuation.room_for(n_bytes)};
+  write_quotients(slice.indices, remainder_bits, slice.weight_code.is_truncated(), planes);
 }
 
 void SlicePlanes::fill_runs(const Slice& slice) {
-  const std::uint64_t mask = ones(run_remainder_bits);
+  const auto add_quotient = [&](std::size_t total, std::uint32_t run) { return total + (run >> run_remainder_bits) + 1; };
+  const std::size_t n_unary_bits = std::accumulate(slice.runs.begin(), slice.runs.end(), std::size_t{0}, add_quotient);
+  BitAppender unary(run_unary.room_for(room_bytes(n_unary_bits)));
+  BitAppender remainders(run_remainder.room_for(room_bytes(slice.runs.size() * run_remainder_bits)));
   for (const std::uint32_t run : slice.runs) {
-    run_unary.put_ones(run >> run_remainder_bits);
-    run_unary.put(0, 1);
-    run_remainder.put(run & mask, run_remainder_bits);
+    append_run(unary, run >> run_remainder_bits);
+    remainders.append(run & ones(run_remainder_bits), run_remainder_bits);
   }
+  unary.flush();
+  remainders.flush();
 }
 
 }  // namespace weightmill::mlw

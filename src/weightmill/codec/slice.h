@@ -1,11 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "bit_writer.h"
 #include "golomb_rice.h"
@@ -45,18 +47,38 @@ struct Slice {
   bool sends_palette;  ///< a section's first slice does
 };
 
+/// A string of bits that is read a word at a time; see kernels/bit_planes.h for what lies behind its end.
+class BitPlane {
+ public:
+  /// Makes room for `n_bytes`, slack included; what was written before is lost.
+  std::uint8_t* room_for(std::size_t n_bytes) {
+    if (bytes_.size() < n_bytes) bytes_.resize(2 * n_bytes);
+    return bytes_.data();
+  }
+
+  /// The bits from `position` on, first bit lowest; at least 57 of them count.
+  std::uint64_t bits_from(std::uint64_t position) const noexcept {
+    std::uint64_t word;
+    std::memcpy(&word, bytes_.data() + position / 8, sizeof word);
+    return word >> (position % 8);
+  }
+
+ private:
+  std::vector<std::uint8_t> bytes_ = std::vector<std::uint8_t>(64);
+};
+
 /// The bits of a slice's body, sorted by kind. They are made in one go and then dealt out chunk by chunk. Keep one
 /// object for many slices: it reuses its memory.
 class SlicePlanes {
  public:
   void fill(const Slice& slice);
 
-  BitWriter position;       ///< plane 0 of the weights' quotients
-  BitWriter last_position;  ///< 1 where a position completes its weight; parallel to `position`
-  BitWriter continuation;   ///< plane 1: one bit for each 1 of `position`
-  BitWriter remainder;      ///< `remainder_bits` for each weight
-  BitWriter run_unary;      ///< quotients of the runs: q ones and a zero
-  BitWriter run_remainder;  ///< `run_remainder_bits` for each run
+  BitPlane position;       ///< plane 0 of the weights' quotients
+  BitPlane last_position;  ///< 1 where a position completes its weight; parallel to `position`
+  BitPlane continuation;   ///< plane 1: one bit for each 1 of `position`
+  BitPlane remainder;      ///< `remainder_bits` for each weight
+  BitPlane run_unary;      ///< quotients of the runs: q ones and a zero
+  BitPlane run_remainder;  ///< `run_remainder_bits` for each run
   unsigned remainder_bits = 0;
   unsigned run_remainder_bits = 0;
 
@@ -64,6 +86,13 @@ class SlicePlanes {
   void fill_weights(const Slice& slice);
   void fill_runs(const Slice& slice);
 };
+
+/// Number of ones in each 12-bit number: the processors we are built for may lack the instruction.
+inline constexpr auto kOnes = [] {
+  std::array<std::uint8_t, 1u << kChunkWeights> table{};
+  for (unsigned bits = 1; bits < table.size(); ++bits) table[bits] = static_cast<std::uint8_t>(table[bits / 2] + bits % 2);
+  return table;
+}();
 
 /// Deals the planes of one slice out, chunk by chunk.
 class ChunkDealer {
@@ -90,60 +119,74 @@ class ChunkDealer {
     const std::int64_t lead = run_mode_ ? weights_done_ - runs_done_ : 0;
     const bool weights = weights_done_ < n_weights_ && lead < kMaxWeightLead;
     const bool runs = runs_done_ < n_runs_ && lead >= 0;
-    const std::int64_t old_weights = std::exchange(new_weights_, 0);
-    const std::int64_t old_runs = std::exchange(new_runs_, 0);
-    const unsigned positions = weights ? deal_positions(out) : 0;
-    if (runs) deal_runs(out);
-    deal_continuation(out, positions);
-    copy(out, planes_.remainder, remainder_at_, static_cast<unsigned>(old_weights) * planes_.remainder_bits);
-    copy(out, planes_.run_remainder, run_remainder_at_, static_cast<unsigned>(old_runs) * planes_.run_remainder_bits);
+    const auto old_weights = static_cast<unsigned>(std::exchange(new_weights_, 0));
+    const auto old_runs = static_cast<unsigned>(std::exchange(new_runs_, 0));
+    Field field;
+    const unsigned positions = weights ? take_positions(field) : 0;
+    if (runs) take_runs(field);
+    field.add(take(planes_.continuation, continuation_at_, kOnes[positions]), kOnes[positions]);
+    put_with_remainders(out, field, old_weights * planes_.remainder_bits);
+    const unsigned run_width = old_runs * planes_.run_remainder_bits;
+    out.put(take(planes_.run_remainder, run_remainder_at_, run_width), run_width);
     return weights || runs;
   }
 
-  /// Writes plane 0 and returns it; counts the weights that it completes.
-  template <class Writer>
-  unsigned deal_positions(Writer& out) {
+  /// Bits on their way to the writer.
+  struct Field {
+    std::uint64_t bits = 0;
+    unsigned width = 0;
+    void add(std::uint64_t more, unsigned n_bits) noexcept {
+      bits |= more << width;
+      width += n_bits;
+    }
+  };
+
+  /// Takes plane 0 and returns it; counts the weights that it completes.
+  unsigned take_positions(Field& field) {
     if (uncompressed_) {
       new_weights_ = std::min(n_weights_ - weights_done_, max_weights_);
       weights_done_ += new_weights_;
       return 0;
     }
-    const unsigned positions = low_bits(planes_.position.bits_from(position_at_), kChunkWeights);
-    new_weights_ = std::popcount(low_bits(planes_.last_position.bits_from(position_at_), kChunkWeights));
+    new_weights_ = kOnes[low_bits(planes_.last_position.bits_from(position_at_), kChunkWeights)];
     weights_done_ += new_weights_;
-    position_at_ += kChunkWeights;
-    out.put(positions, kChunkWeights);
-    return positions;
+    const std::uint64_t positions = take(planes_.position, position_at_, kChunkWeights);
+    field.add(positions, kChunkWeights);
+    return static_cast<unsigned>(positions);
   }
 
-  template <class Writer>
-  void deal_runs(Writer& out) {
-    const unsigned unary = low_bits(planes_.run_unary.bits_from(run_at_), run_bits_);
-    const std::int64_t ends = static_cast<std::int64_t>(run_bits_) - std::popcount(unary);
+  void take_runs(Field& field) {
+    const std::uint64_t unary = take(planes_.run_unary, run_at_, run_bits_);
+    const std::int64_t ends = static_cast<std::int64_t>(run_bits_) - kOnes[unary];
     new_runs_ = std::min(n_runs_ - runs_done_, ends);  // zeros behind the last run are filler
     runs_done_ += new_runs_;
-    run_at_ += run_bits_;
-    out.put(unary, run_bits_);
+    field.add(unary, run_bits_);
   }
 
+  /// Writes what a chunk begins with, at most 36 bits, and behind it `width` bits of remainders, at most 72.
   template <class Writer>
-  void deal_continuation(Writer& out, unsigned positions) {
-    copy(out, planes_.continuation, continuation_at_, static_cast<unsigned>(std::popcount(positions)));
+  void put_with_remainders(Writer& out, Field field, unsigned width) {
+    static_assert(2 * kChunkWeights + kChunkRunBits + kFirstRemainders <= BitWriter::kMaxFieldBits);
+    const unsigned first = std::min(width, kFirstRemainders);
+    field.add(take(planes_.remainder, remainder_at_, first), first);
+    out.put(field.bits, field.width);
+    for (width -= first; width != 0;) {
+      const unsigned step = std::min(width, kMoreRemainders);
+      out.put(take(planes_.remainder, remainder_at_, step), step);
+      width -= step;
+    }
   }
 
-  template <class Writer>
-  static void copy(Writer& out, const BitWriter& plane, std::uint64_t& at, unsigned width) {
-    constexpr unsigned kStep = 48;  // 12 remainders of up to 4 bits go in one step
-    for (; width > kStep; width -= kStep, at += kStep) out.put(low_bits64(plane.bits_from(at), kStep), kStep);
-    out.put(low_bits64(plane.bits_from(at), width), width);
+  static constexpr unsigned kFirstRemainders = 20;
+  static constexpr unsigned kMoreRemainders = 56;
+
+  static std::uint64_t take(const BitPlane& plane, std::uint64_t& at, unsigned width) noexcept {
+    const std::uint64_t bits = low_bits(plane.bits_from(at), width);
     at += width;
+    return bits;
   }
-
-  static std::uint64_t low_bits64(std::uint64_t word, unsigned width) noexcept {
+  static std::uint64_t low_bits(std::uint64_t word, unsigned width) noexcept {
     return word & ((std::uint64_t{1} << width) - 1);
-  }
-  static unsigned low_bits(std::uint64_t word, unsigned width) noexcept {
-    return static_cast<unsigned>(low_bits64(word, width));
   }
 
   const SlicePlanes& planes_;

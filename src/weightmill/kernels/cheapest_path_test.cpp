@@ -1,5 +1,8 @@
 #include "cheapest_path.h"
 
+#include "lane_lead.h"
+
+#include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -71,6 +74,26 @@ TEST(CheapestPath, AllTargetsAgree) {
         EXPECT_EQ(found[i].lead, expected[i].lead) << "block " << i;
         EXPECT_EQ(found[i].switched, expected[i].switched) << "block " << i;
       }
+    }
+  });
+}
+
+TEST(LaneLead, AllTargetsAgree) {
+  on_each_target([] {
+    for (const std::uint64_t seed : testkit::seeds(300)) {
+      SCOPED_TRACE(seed);
+      testkit::Random random(seed);
+      const auto bits = random_bits(random);
+      auto values = random_values(random);
+      values.resize(std::min(values.size(), kPathBlock));
+      LaneLeads expected{};
+      for (auto& lead : expected.lead) lead = static_cast<std::int16_t>(random.integer(-100, 16000));
+      LaneLeads found = expected;
+      follow_active_lane_scalar(values, {bits, {}}, 4, expected);
+      follow_active_lane(values, {bits, {}}, 4, found);
+      EXPECT_EQ(found.lead, expected.lead);
+      EXPECT_EQ(found.lowest, expected.lowest);
+      EXPECT_EQ(found.unusable, expected.unusable);
     }
   });
 }
