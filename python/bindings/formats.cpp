@@ -16,11 +16,6 @@ namespace {
 using weightmill::Model;
 using Bytes = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>;
 
-/// A name out of a file, which need not be sound UTF-8.
-nb::str text(std::string_view name) {
-  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "replace"));
-}
-
 /// An array that views `bytes`, which live as long as `owner`.
 Bytes view(std::span<const std::uint8_t> bytes, const nb::object& owner) {
   static constexpr std::uint8_t kNothing = 0;
@@ -29,14 +24,14 @@ Bytes view(std::span<const std::uint8_t> bytes, const nb::object& owner) {
 
 nb::object tensor_record(const weightmill::Tensor& tensor, const nb::object& owner) {
   nb::dict record;
-  record["name"] = text(tensor.name);
-  record["dtype"] = text(tensor.dtype == weightmill::DType::other ? std::string_view(tensor.format_dtype) : name_of(tensor.dtype));
+  record["name"] = to_text(tensor.name);
+  record["dtype"] = to_text(tensor.dtype == weightmill::DType::other ? std::string_view(tensor.format_dtype) : name_of(tensor.dtype));
   record["shape"] = nb::tuple(nb::cast(tensor.shape));
   record["shape_signature"] = nb::tuple(nb::cast(tensor.shape_signature));
   record["scale"] = nb::cast(tensor.quantization.scale);
   record["zero_point"] = nb::cast(tensor.quantization.zero_point);
   record["axis"] = tensor.quantization.axis;
-  record["quantization_details"] = text(tensor.quantization_details);
+  record["quantization_details"] = to_text(tensor.quantization_details);
   record["variable"] = tensor.variable;
   record["sparse"] = tensor.sparse;
   record["buffer"] = tensor.buffer;
@@ -46,7 +41,7 @@ nb::object tensor_record(const weightmill::Tensor& tensor, const nb::object& own
 
 nb::object node_record(const weightmill::Node& node, const nb::object& owner) {
   nb::dict record;
-  record["op_name"] = text(node.op_name);
+  record["op_name"] = to_text(node.op_name);
   record["custom"] = node.custom;
   record["version"] = node.version;
   record["inputs"] = nb::cast(node.inputs);
@@ -65,7 +60,7 @@ nb::list to_list(const std::vector<T>& things, nb::object (*record)(const T&, co
 
 nb::object subgraph_record(const weightmill::Subgraph& subgraph, const nb::object& owner) {
   nb::dict record;
-  record["name"] = text(subgraph.name);
+  record["name"] = to_text(subgraph.name);
   record["tensors"] = to_list(subgraph.tensors, &tensor_record, owner);
   record["nodes"] = to_list(subgraph.nodes, &node_record, owner);
   record["inputs"] = nb::cast(subgraph.inputs);
@@ -75,13 +70,13 @@ nb::object subgraph_record(const weightmill::Subgraph& subgraph, const nb::objec
 
 nb::dict arguments_record(const std::vector<weightmill::Signature::Argument>& arguments) {
   nb::dict record;
-  for (const auto& argument : arguments) record[text(argument.name)] = argument.tensor;
+  for (const auto& argument : arguments) record[to_text(argument.name)] = argument.tensor;
   return record;
 }
 
 nb::object signature_record(const weightmill::Signature& signature, const nb::object&) {
   nb::dict record;
-  record["key"] = text(signature.key);
+  record["key"] = to_text(signature.key);
   record["subgraph"] = signature.subgraph;
   record["inputs"] = arguments_record(signature.inputs);
   record["outputs"] = arguments_record(signature.outputs);
@@ -89,7 +84,7 @@ nb::object signature_record(const weightmill::Signature& signature, const nb::ob
 }
 
 nb::object metadata_record(const weightmill::Metadata& metadata, const nb::object& owner) {
-  return nb::make_tuple(text(metadata.name), view(metadata.data, owner));
+  return nb::make_tuple(to_text(metadata.name), view(metadata.data, owner));
 }
 
 /// Keeps the model, and with it the mapped file, until the last array that views it is gone.
@@ -108,7 +103,7 @@ nb::dict read_model(const std::filesystem::path& path) {
   }
   const nb::object owner = owner_of(model);
   nb::dict record;
-  record["description"] = text(model->description);
+  record["description"] = to_text(model->description);
   record["subgraphs"] = to_list(model->subgraphs, &subgraph_record, owner);
   record["metadata"] = to_list(model->metadata, &metadata_record, owner);
   record["signatures"] = to_list(model->signatures, &signature_record, owner);

@@ -14,14 +14,17 @@ void bind_error(nb::module_& m) {
     try {
       std::rethrow_exception(pointer);
     } catch (const weightmill::Error& error) {
-      const std::string code(weightmill::name_of(error.code));
-      nb::object instance = error_class(error.what(), code.c_str());
+      nb::object instance = error_class(to_text(error.what()), to_text(weightmill::name_of(error.code)));
       PyErr_SetObject(error_class.ptr(), instance.ptr());
     }
   });
 }
 
 }  // namespace
+
+nb::str to_text(std::string_view text) {
+  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
 
 NB_MODULE(_weightmill, m) {
   m.doc() = "Bindings of the Weightmill C++ library; use the package `weightmill`.";

@@ -14,15 +14,15 @@ namespace weightmill {
 struct SparseLevel {
   bool dense = true;
   std::int64_t extent = 0;             ///< of the axis; given by the file for dense levels and for blocks
-  std::vector<std::int64_t> segments;  ///< sparse: node p of the level above has children [segments[p], segments[p + 1])
-  std::vector<std::int64_t> indices;   ///< sparse: each child's position on the axis, ascending within a node
+  std::vector<std::int64_t> segments{};  ///< sparse: node p of the level above has children [segments[p], segments[p + 1])
+  std::vector<std::int64_t> indices{};   ///< sparse: each child's position on the axis, ascending within a node
 };
 
 /// How TFLite stores a sparse tensor of n axes, of which k are cut into blocks  [docs/tflite.md].
 struct SparseLayout {
-  std::vector<std::int64_t> traversal_order;  ///< n + k; a permutation: level -> axis; n + j is the inside of block j
-  std::vector<std::int64_t> block_map;        ///< k: the axis that block j cuts
-  std::vector<SparseLevel> levels;            ///< n + k
+  std::vector<std::int64_t> traversal_order{};  ///< n + k; a permutation: level -> axis; n + j is the inside of block j
+  std::vector<std::int64_t> block_map{};        ///< k: the axis that block j cuts
+  std::vector<SparseLevel> levels{};            ///< n + k
 };
 
 /// Expands the stored `values` to the dense tensor of `shape`, row-major; elements that are not stored are zero bytes.
