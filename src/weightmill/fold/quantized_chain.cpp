@@ -115,7 +115,7 @@ std::int32_t Fold::code_of(float value, BlockResult& result) const {
 BlockResult Fold::quantized(std::uint64_t first, std::span<std::int32_t> codes) const {
   BlockResult result;
   std::vector<float> values(codes.size());
-  result.saw_nan = quantizer_.values(first, values);
+  result.saw_nan = quantizer_.values(first, semantics_ == FoldSemantics::openvino && chain_.subtracts, values);
   for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = code_of(values[i], result);
   return result;
 }

@@ -40,6 +40,7 @@ Quantizer::Quantizer(const FakeQuantize& operation, FoldSemantics semantics, con
       by_order_(semantics != FoldSemantics::mo2021),
       weights_in_place_(operation.weights.size == product(target)),
       weight_type_(converted(operation, semantics)),
+      value_type_{operation.type, semantics == FoldSemantics::openvino},
       weight_index_(operation.weights.shape, target),
       low_index_(operation.input_low.shape, target),
       high_index_(shape_for_high(operation, semantics), target) {
@@ -128,21 +129,25 @@ bool Quantizer::wide_codes(std::uint64_t first, std::span<std::int32_t> codes) c
   return saw_nan;
 }
 
-bool Quantizer::values(std::uint64_t first, std::span<float> values) const {
+bool Quantizer::values(std::uint64_t first, bool as_codes, std::span<float> values) const {
   const Shape& target = operation_.weights.shape;
   const BroadcastIndex out_low(operation_.output_low.shape, target), out_high(operation_.output_high.shape, target);
+  CodeRule rule = rule_;
+  rule.in_f16 = rule_.in_f16 && as_codes;
+  if (as_codes) rule.steps = value_type_.round(rule_.steps);
   std::vector<float> buffer(values.size());
   std::memcpy(values.data(), load_weights(first, buffer), values.size_bytes());
   bool saw_nan = false;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint64_t flat = first + i;
-    const CodeLimits own = limits_at(flat);
+    CodeLimits own = limits_at(flat);
+    if (!as_codes) own.range = number_at(operation_.input_high, high_index_.at(flat)) - own.origin;
     const float low = number_at(operation_.output_low, out_low.at(flat));
     const float high = number_at(operation_.output_high, out_high.at(flat));
-    const float step = quantize_step(values[i], own, rule_);
+    const float step = quantize_step(values[i], own, rule);
     saw_nan |= std::isnan(step);
-    const float inside = step / rule_.steps * (high - low) + low;
-    values[i] = values[i] <= own.below ? low : values[i] > own.above ? high : inside;
+    const float inside = step / rule.steps * (high - low) + low;
+    values[i] = value_type_.round(values[i] <= own.below ? low : values[i] > own.above ? high : inside);
   }
   return saw_nan;
 }

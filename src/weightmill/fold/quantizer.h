@@ -26,9 +26,10 @@ class Quantizer {
   /// The codes themselves, for any number of levels. Not as fast.
   bool wide_codes(std::uint64_t first, std::span<std::int32_t> codes) const;
 
-  /// What FakeQuantize itself gives for those elements, in float32: output_low + step / (levels - 1) * range, output_high
-  /// above the input range. Returns whether a step was NaN.
-  bool values(std::uint64_t first, std::span<float> values) const;
+  /// What FakeQuantize itself gives for those elements: output_low + step / (levels - 1) * range, output_high above the input
+  /// range; all in float32, then rounded to its type. Returns whether a step was NaN.
+  /// `as_codes`: the step is found as for codes(), with levels - 1 rounded to the type too.
+  bool values(std::uint64_t first, bool as_codes, std::span<float> values) const;
 
  private:
   const std::uint8_t* load_weights(std::uint64_t first, std::span<float> buffer) const;
@@ -43,6 +44,7 @@ class Quantizer {
   bool by_order_;         ///< clamps at min and max of the limits, not at low and high as they stand
   bool weights_in_place_; ///< element k of the codes is element k of the weights
   Precision weight_type_;
+  Precision value_type_;
   BroadcastIndex weight_index_;
   BroadcastIndex low_index_;
   BroadcastIndex high_index_;
