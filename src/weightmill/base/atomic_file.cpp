@@ -113,9 +113,11 @@ void AtomicFile::read_at(std::uint64_t offset, std::span<std::uint8_t> bytes) co
   }
 }
 
-void AtomicFile::commit() {
+void AtomicFile::commit(Flush flush) {
   if (::fchmod(fd_, default_mode()) != 0) refuse(path_, "cannot be written");
-  if (::fsync(fd_) != 0 && errno != EINVAL) refuse(path_, "cannot be written");  // EINVAL: no syncing on this kind of file
+  if (flush == Flush::yes && ::fsync(fd_) != 0 && errno != EINVAL) {  // EINVAL: no syncing on this kind of file
+    refuse(path_, "cannot be written");
+  }
   if (::close(std::exchange(fd_, -1)) != 0) refuse(path_, "cannot be written");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) refuse(path_, "cannot be put in place");
   untrack(temporary_.c_str());

@@ -24,7 +24,7 @@ namespace {
 /// Codes that one task of a scan works on.
 constexpr std::uint64_t kScanBlock = 1 << 18;
 /// Above this many (limits x codes) a strict fold's error is bounded by its end points, not measured at each code.
-constexpr std::uint64_t kMaxMeasured = 1 << 20;
+constexpr std::uint64_t kMaxMeasured = 1 << 16;
 
 struct CodeRange {
   DType type;

@@ -324,7 +324,7 @@ void commit(const fs::path& out, std::string_view xml, PayloadFile& payloads) {
   AtomicFile file(out);
   file.write(xml);
   payloads.commit();
-  file.commit();
+  file.commit(AtomicFile::Flush::no);
 }
 
 /// Copies both files byte for byte.
