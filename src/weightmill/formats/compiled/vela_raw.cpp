@@ -1,12 +1,12 @@
 #include "compiled/vela_raw.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <weightmill/base/bits.h>
 #include <weightmill/base/error.h>
 
 namespace weightmill {
@@ -131,27 +131,34 @@ std::string_view header_text(Bytes npy, std::size_t& data_offset, std::string_vi
   return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
 
-/// What an array of one byte string holds, trailing zeros included.
-Bytes byte_string(Bytes npy, std::string_view where) {
-  std::size_t offset = 0;
-  const std::string_view header = header_text(npy, offset, where);
-  constexpr std::string_view kType = "'descr': '|S";
-  const std::size_t at = header.find(kType);
-  std::size_t size = 0;
-  if (at != std::string_view::npos) {
-    const std::string_view digits = header.substr(at + kType.size());
-    std::from_chars(digits.data(), digits.data() + digits.size(), size);
-  }
-  if (size == 0 || header.find("'shape': ()") == std::string_view::npos || npy.size() - offset != size) {
-    fail_file(where, "is not a single byte string, as Vela writes it");
-  }
-  return npy.subspan(offset);
+/// How Vela's two cores write bytes: as one byte string of N bytes, or as N numbers of one byte.
+enum class ArrayForm : std::uint8_t { byte_string, uint8 };
+
+std::string dictionary_of(ArrayForm form, std::size_t size) {
+  return form == ArrayForm::byte_string
+             ? fmt::format("{{'descr': '|S{}', 'fortran_order': False, 'shape': (), }}", size)
+             : fmt::format("{{'descr': '|u1', 'fortran_order': False, 'shape': ({},), }}", size);
 }
 
-std::vector<std::uint8_t> npy_of(Bytes bytes) {
-  constexpr std::size_t kAlignment = 64;  // of the data, as numpy pads it
-  std::string header = fmt::format("{{'descr': '|S{}', 'fortran_order': False, 'shape': (), }}", bytes.size());
-  header.resize((header.size() + 1 + 10 + kAlignment - 1) / kAlignment * kAlignment - 10 - 1, ' ');
+struct ByteArray {
+  Bytes bytes;  // trailing zeros included
+  ArrayForm form = ArrayForm::byte_string;
+};
+
+ByteArray byte_array(Bytes npy, std::string_view where) {
+  std::size_t offset = 0;
+  const std::string_view header = header_text(npy, offset, where);
+  const std::size_t size = npy.size() - offset;
+  for (const ArrayForm form : {ArrayForm::byte_string, ArrayForm::uint8}) {
+    if (header.starts_with(dictionary_of(form, size))) return {npy.subspan(offset), form};
+  }
+  fail_file(where, fmt::format("is neither a byte string nor an array of bytes of its length, {}", size));
+}
+
+std::vector<std::uint8_t> npy_of(Bytes bytes, ArrayForm form) {
+  constexpr std::size_t kAlignment = 64, kFixed = 10;  // of the data, as numpy pads it; bytes before the dictionary
+  std::string header = dictionary_of(form, bytes.size());
+  header.resize(ceil_to(header.size() + 1 + kFixed, kAlignment) - kFixed - 1, ' ');
   header += '\n';
   std::vector<std::uint8_t> npy{0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<std::uint8_t>(header.size()),
                                 static_cast<std::uint8_t>(header.size() >> 8)};
@@ -185,6 +192,10 @@ std::vector<std::uint8_t> stored_member(const Archive& archive, const Member& me
   return bytes;
 }
 
+ByteArray array_in(const Archive& archive, std::string_view member, std::string_view name) {
+  return byte_array(stored_data(archive, member, name), where_of(name, member));
+}
+
 }  // namespace
 
 bool is_zip(Bytes file) noexcept {
@@ -194,21 +205,21 @@ bool is_zip(Bytes file) noexcept {
 
 CompiledParts open_vela_raw(Bytes file, std::string_view name) {
   const Archive archive = read_archive(file, name);
-  return {byte_string(stored_data(archive, kPayloadMember, name), where_of(name, kPayloadMember)),
-          byte_string(stored_data(archive, kReadOnlyMember, name), where_of(name, kReadOnlyMember))};
+  return {array_in(archive, kPayloadMember, name).bytes, array_in(archive, kReadOnlyMember, name).bytes};
 }
 
 std::vector<std::uint8_t> replace_vela_raw(Bytes file, std::string_view name, Bytes payload, Bytes read_only) {
-  open_vela_raw(file, name);
   const Archive archive = read_archive(file, name);
+  const ArrayForm payload_form = array_in(archive, kPayloadMember, name).form;
+  const ArrayForm read_only_form = array_in(archive, kReadOnlyMember, name).form;
   std::vector<std::uint8_t> result, directory;
   for (std::size_t i = 0; i < archive.members.size(); ++i) {
     const Member& member = archive.members[i];
     const std::size_t next = i + 1 < archive.members.size() ? archive.members[i + 1].local : archive.directory;
     const Bytes entry = file.subspan(member.central, member.central_bytes), whole = file.subspan(member.local, next - member.local);
     std::vector<std::uint8_t> central(entry.begin(), entry.end()), bytes(whole.begin(), whole.end());
-    if (member.name == kPayloadMember) bytes = stored_member(archive, member, npy_of(payload), central);
-    if (member.name == kReadOnlyMember) bytes = stored_member(archive, member, npy_of(read_only), central);
+    if (member.name == kPayloadMember) bytes = stored_member(archive, member, npy_of(payload, payload_form), central);
+    if (member.name == kReadOnlyMember) bytes = stored_member(archive, member, npy_of(read_only, read_only_form), central);
     put(central, 42, static_cast<std::uint32_t>(result.size()), 4);
     append(result, bytes);
     append(directory, central);
