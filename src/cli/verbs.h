@@ -11,8 +11,11 @@ inline constexpr const char* kExample =
     "  weightmill verify packed/ okay_nabu.tflite\n";
 
 // One function for each verb, in the file verb_NAME.cpp.
+void add_squeeze(Verbs& verbs);
 
 /// All verbs, in the order of the help text.
-inline void add_verbs(Verbs&) {}
+inline void add_verbs(Verbs& verbs) {
+  add_squeeze(verbs);
+}
 
 }  // namespace weightmill::cli

@@ -1,0 +1,143 @@
+#include "squeeze.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <weightmill/base/atomic_file.h>
+#include <weightmill/base/error.h>
+#include <weightmill/base/mapped_file.h>
+#include <weightmill/codec/codec.h>
+#include <weightmill/formats/compiled.h>
+#include <weightmill/squeeze/compare.h>
+
+namespace weightmill {
+namespace {
+
+namespace fs = std::filesystem;
+using Bytes = std::vector<std::uint8_t>;
+using ByteSpan = std::span<const std::uint8_t>;
+
+bool same_bytes(ByteSpan a, ByteSpan b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+
+/// The operators that share read-only tensor `index`, and which of the file's they are.
+NpuPrograms programs_of(const CompiledFile& file, std::size_t index, std::vector<std::size_t>* which = nullptr) {
+  NpuPrograms programs{{}, file.read_only[index]};
+  for (std::size_t i = 0; i < file.operators.size(); ++i) {
+    if (file.operators[i].read_only != index) continue;
+    programs.programs.push_back({file.operators[i].name, file.operators[i].payload});
+    if (which != nullptr) which->push_back(i);
+  }
+  return programs;
+}
+
+/// The carrier must give back what was put into it.
+void require_parts(ByteSpan file, std::string_view name, const std::vector<Bytes>& payloads, const std::vector<Bytes>& read_only) {
+  const CompiledFile written = open_compiled(file, name);
+  bool is_same = written.operators.size() == payloads.size() && written.read_only.size() == read_only.size();
+  for (std::size_t i = 0; is_same && i < payloads.size(); ++i) is_same = same_bytes(written.operators[i].payload, payloads[i]);
+  for (std::size_t i = 0; is_same && i < read_only.size(); ++i) is_same = same_bytes(written.read_only[i], read_only[i]);
+  if (!is_same) fail(ErrorCode::internal, name, "the rewritten file does not hold what was put into it; nothing is written");
+}
+
+template <class Bytes1>
+Bytes to_vector(const Bytes1& bytes) {
+  return Bytes(bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
+StreamEncoder stream_encoder(std::string_view effort) {
+  using Weights = std::span<const std::int16_t>;
+  if (effort == "reference") return [](Weights weights) { return mlw::encode(weights, mlw::Effort::reference); };
+  if (effort == "regor") return [](Weights weights) { return mlw::encode(weights, mlw::Effort::regor); };
+  if (effort != "vela") fail(ErrorCode::bad_option, "effort", fmt::format("'{}' is not one of: reference, regor, vela", effort));
+  return [](Weights weights) {
+    Bytes reference = mlw::encode(weights, mlw::Effort::reference), regor = mlw::encode(weights, mlw::Effort::regor);
+    return regor.size() < reference.size() ? regor : reference;
+  };
+}
+
+SqueezedBytes squeeze_bytes(ByteSpan bytes, std::string_view name, const SqueezeOptions& options) {
+  const CompiledFile file = open_compiled(bytes, name);
+  SqueezeReport report{bytes.size(), bytes.size(), file.operators.size(), {}};
+  std::vector<Bytes> payloads(file.operators.size()), read_only;
+  for (std::size_t i = 0; i < file.read_only.size(); ++i) {
+    std::vector<std::size_t> which;
+    Squeezed squeezed = squeeze(programs_of(file, i, &which), options);
+    for (std::size_t j = 0; j < which.size(); ++j) payloads[which[j]] = std::move(squeezed.payloads[j]);
+    read_only.push_back(std::move(squeezed.read_only));
+    report.summary += squeezed.summary;
+  }
+  Bytes result = replace_compiled(bytes, name, payloads, read_only);
+  if (result.size() >= bytes.size()) return {to_vector(bytes), report};
+  require_parts(result, name, payloads, read_only);
+  report.bytes_after = result.size();
+  return {std::move(result), report};
+}
+
+SqueezeReport squeeze_file(const fs::path& from, const fs::path& to, const SqueezeOptions& options) {
+  const MappedFile file(from);
+  const SqueezedBytes squeezed = squeeze_bytes(file.bytes(), from.string(), options);
+  std::error_code ignored;
+  const bool is_in_place = fs::equivalent(from, to, ignored);
+  if (!to.empty() && (squeezed.report.is_smaller() || !is_in_place)) write_file(to, squeezed.bytes);
+  return squeezed.report;
+}
+
+SqueezedPair squeeze_pair(ByteSpan payload, ByteSpan read_only, std::string_view name, const SqueezeOptions& options) {
+  SqueezedPair result{{to_vector(payload), to_vector(read_only)}, {}};
+  result.report.bytes_before = result.report.bytes_after = payload.size() + read_only.size();
+  result.report.n_npu_operators = 1;
+  Squeezed squeezed = squeeze({{{std::string(name), payload}}, read_only}, options);
+  result.report.summary = squeezed.summary;
+  const std::uint64_t bytes_after = squeezed.payloads[0].size() + squeezed.read_only.size();
+  if (bytes_after >= result.report.bytes_before) return result;
+  result.report.bytes_after = bytes_after;
+  result.blobs = {std::move(squeezed.payloads[0]), std::move(squeezed.read_only)};
+  return result;
+}
+
+SqueezeReport squeeze_pair_files(const fs::path& payload, const fs::path& read_only, const fs::path& payload_to,
+                                 const fs::path& read_only_to, const SqueezeOptions& options) {
+  const MappedFile first(payload), second(read_only);
+  const SqueezedPair squeezed = squeeze_pair(first.bytes(), second.bytes(), payload.string(), options);
+  if (!payload_to.empty()) {  // both are ready before the first is renamed into place
+    AtomicFile payload_file(payload_to), read_only_file(read_only_to);
+    payload_file.write(squeezed.blobs.payload);
+    read_only_file.write(squeezed.blobs.read_only);
+    payload_file.commit();
+    read_only_file.commit();
+  }
+  return squeezed.report;
+}
+
+CompiledFileReport inspect_compiled(const fs::path& path, unsigned jobs) {
+  static constexpr const char* kFormats[] = {"tflite", "vela-raw", "vela-bin-stream"};
+  const MappedFile mapped(path);
+  const CompiledFile file = open_compiled(mapped.bytes(), path.string());
+  CompiledFileReport report{path.filename().string(), kFormats[static_cast<std::size_t>(file.format)], mapped.bytes().size(),
+                            file.operators.size(), file.n_cpu_operators, {}};
+  for (std::size_t i = 0; i < file.read_only.size(); ++i) report.groups.push_back(inspect_programs(programs_of(file, i), jobs));
+  return report;
+}
+
+bool is_compiled_file(const fs::path& path) { return is_compiled(MappedFile(path).bytes()); }
+
+std::optional<std::string> compare_compiled(const fs::path& first, const fs::path& second) {
+  const MappedFile bytes_a(first), bytes_b(second);
+  const CompiledFile a = open_compiled(bytes_a.bytes(), first.string()), b = open_compiled(bytes_b.bytes(), second.string());
+  if (a.read_only.size() != b.read_only.size()) {
+    return fmt::format("{} read-only tensors in the first, {} in the second", a.read_only.size(), b.read_only.size());
+  }
+  if (a.n_cpu_operators != b.n_cpu_operators) {
+    return fmt::format("{} CPU operators in the first, {} in the second", a.n_cpu_operators, b.n_cpu_operators);
+  }
+  for (std::size_t i = 0; i < a.read_only.size(); ++i) {
+    if (auto difference = compare_programs(programs_of(a, i), programs_of(b, i))) return difference;
+  }
+  return std::nullopt;
+}
+
+}  // namespace weightmill
