@@ -30,6 +30,7 @@ NB_MODULE(_weightmill, m) {
   m.doc() = "Bindings of the Weightmill C++ library; use the package `weightmill`.";
   bind_error(m);
   bind_formats(m);
+  bind_squeeze(m);
   bind_codec(m);
   bind_simulate(m);
   bind_pack(m);

@@ -11,6 +11,7 @@
 nanobind::str to_text(std::string_view text);
 
 void bind_formats(nanobind::module_& m);
+void bind_squeeze(nanobind::module_& m);
 void bind_codec(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);
 void bind_pack(nanobind::module_& m);

@@ -23,6 +23,7 @@ from weightmill._pack import (
 )
 from weightmill._model import Model, Node, Signature, Subgraph, Tensor, load
 from weightmill._simulate import Counts, Layer, rounding_rules, simulate
+from weightmill._squeeze import compare_compiled, inspect_compiled, squeeze
 
 __all__ = ["Error"]
 __all__ += ["Model", "Node", "Signature", "Subgraph", "Tensor", "load"]
@@ -32,3 +33,4 @@ __all__ += ["Accelerator", "BlockShape", "CompressedWeights", "PackedScales", "W
 __all__ += ["brick_indices", "brick_order", "compress_weights", "pack_scales", "reorder_encode"]
 __all__ += ["advanced_elementwise_add_sub_scale", "elementwise_mul_scale", "quantise_pooling_scale", "quantise_scale"]
 __all__ += ["reduced_quantise_scale", "simplified_elementwise_add_sub_scale"]
+__all__ += ["compare_compiled", "inspect_compiled", "squeeze"]

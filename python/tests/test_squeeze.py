@@ -1,0 +1,237 @@
+"""Compiled models: squeezed, judged by Vela and LiteRT, in every carrier; and what must be refused."""
+
+import json
+import os
+import struct
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weightmill
+from vela_tool import VELA, compile_with_vela, run_vela
+
+MODELS = Path(os.environ.get("WEIGHTMILL_MODELS_DIR") or Path(__file__).parents[3] / "shared" / "models")
+COMPILED = sorted((MODELS / "compiled").glob("*.tflite"))
+LONG = os.environ.get("WEIGHTMILL_LONG") == "1"
+
+needs_vela = pytest.mark.skipif(VELA is None, reason="vela is not installed: requirements/test.txt")
+needs_models = pytest.mark.skipif(not COMPILED, reason="models/compiled not installed: set WEIGHTMILL_MODELS_DIR")
+compiled = pytest.mark.parametrize("path", COMPILED or [None], ids=lambda p: p.stem if p else "none")
+
+
+def squeeze_and_verify(path: Path, target: Path) -> dict:
+    """Squeezes a file and holds the result against it."""
+    report = weightmill.squeeze(path, target)
+    assert target.stat().st_size == report["bytes_after"] <= report["bytes_before"] == path.stat().st_size
+    assert weightmill.compare_compiled(path, target) is None
+    assert weightmill.compare_compiled(target, path) is None
+    return report
+
+
+def rows_of(path: Path) -> list:
+    """What must not change in the stream table."""
+    same = ("op", "first_op", "core", "region", "weights", "zeros", "distinct", "uses", "format", "sparse", "crc32")
+    tensors = weightmill.inspect_compiled(path)["read_only_tensors"]
+    return [tuple(row[key] for key in same) for tensor in tensors for row in tensor["streams"]]
+
+
+def assert_litert_accepts(data: bytes) -> None:
+    """LiteRT verifies the flatbuffer before it builds a model of it."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    with pytest.raises(ValueError, match="not a valid Flatbuffer"):
+        Interpreter(model_content=data[: len(data) // 2])
+    Interpreter(model_content=data)
+
+
+@needs_models
+@compiled
+def test_the_squeezed_file_is_smaller_and_equal(path, tmp_path):
+    target = tmp_path / path.name
+    squeeze_and_verify(path, target)
+    assert rows_of(target) == rows_of(path)
+    assert_litert_accepts(target.read_bytes())
+    assert weightmill.squeeze(target)["smaller"] is False
+    assert weightmill.squeeze(path.read_bytes()) == target.read_bytes()
+
+
+@needs_models
+@needs_vela
+@pytest.mark.parametrize("path", COMPILED if LONG else COMPILED[::6] or [None], ids=lambda p: p.stem if p else "none")
+def test_vela_reads_the_squeezed_file_and_passes_it_through(path, tmp_path):
+    target = tmp_path / path.name
+    weightmill.squeeze(path, target)
+    passed = run_vela(target, tmp_path / "vela")
+    assert weightmill.compare_compiled(target, passed) is None
+    assert weightmill.inspect_compiled(passed)["read_only_tensors"] == weightmill.inspect_compiled(target)["read_only_tensors"]
+
+
+@needs_models
+def test_a_file_that_does_not_get_smaller_is_copied_or_left_alone(tmp_path):
+    once, twice = tmp_path / "once.tflite", tmp_path / "twice.tflite"
+    weightmill.squeeze(COMPILED[0], once)
+    before = once.stat()
+    assert weightmill.squeeze(once, once)["smaller"] is False
+    assert (once.stat().st_mtime_ns, once.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
+    assert weightmill.squeeze(once, twice)["smaller"] is False
+    assert twice.read_bytes() == once.read_bytes()
+
+
+@needs_models
+@compiled
+def test_the_result_does_not_depend_on_threads(path):
+    data = path.read_bytes()
+    assert weightmill.squeeze(data, jobs=3) == weightmill.squeeze(data, jobs=1)
+
+
+@needs_models
+def test_keep_dead_leaves_dead_bytes_in(tmp_path):
+    for path in COMPILED:
+        kept = weightmill.squeeze(path, tmp_path / path.name, keep_dead=True)
+        assert kept["dead_bytes"] == 0
+        assert weightmill.compare_compiled(path, tmp_path / path.name) is None
+
+
+# Carriers
+
+
+def npz_of(payload: bytes, read_only: bytes) -> bytes:
+    """What Vela's raw output looks like, as far as it matters."""
+    out = BytesIO()
+    np.savez(out, cmd_data=np.array(payload), weight_data=np.array(read_only), weight_region=np.array(0), scratch_shape=[4096])
+    return out.getvalue()
+
+
+def bin_stream_of(payload: bytes, read_only: bytes) -> bytes:
+    """The blob of ExecuTorch's Ethos-U backend: 16-byte names, sizes, data filled up to 16 bytes."""
+    blocks = [(b"vela_bin_stream", b""), (b"cmd_data", payload), (b"weight_data", read_only),
+              (b"scratch_size", struct.pack("<I", 4096)), (b"inputs", struct.pack("<i", 0)),
+              (b"outputs", struct.pack("<i", 0)), (b"vela_end_stream", b"")]
+    return b"".join(
+        name.ljust(16, b"\0") + struct.pack("<i12x", len(data)) + data + bytes(-len(data) % 16) for name, data in blocks
+    )
+
+
+def raw_arrays(data: bytes) -> tuple[bytes, bytes]:
+    """cmd_data and weight_data of a .npz with their trailing zeros."""
+    def array(name):
+        with zipfile.ZipFile(BytesIO(data)) as archive, archive.open(name) as file:
+            assert archive.testzip() is None
+            np.lib.format.read_magic(file)
+            np.lib.format.read_array_header_1_0(file)
+            return file.read()
+    return array("cmd_data.npy"), array("weight_data.npy")
+
+
+# The two cores write the arrays in different forms.
+@needs_models
+@needs_vela
+@pytest.mark.parametrize("core", ["regor", "legacy"])
+def test_velas_raw_output(core, tmp_path):
+    raw = compile_with_vela(MODELS / "person_detect_int8.tflite", tmp_path / "raw", "ethos-u65-512", "Size", "Shared_Sram",
+                            core, "--output-format", "raw")
+    target = tmp_path / "small.npz"
+    assert squeeze_and_verify(raw, target)["smaller"]
+    payload, read_only = raw_arrays(raw.read_bytes())
+    assert weightmill.squeeze(payload, read_only) == raw_arrays(target.read_bytes())
+    old, new = np.load(raw, allow_pickle=True), np.load(target, allow_pickle=True)
+    assert old.files == new.files
+    for name in set(old.files) - {"cmd_data", "weight_data"}:
+        assert np.array_equal(old[name], new[name]) or str(old[name]) == str(new[name])
+    assert old["weight_data"].dtype.kind == new["weight_data"].dtype.kind
+    assert new["weight_data"].tobytes().rstrip(b"\0") == raw_arrays(target.read_bytes())[1].rstrip(b"\0")
+    blob, small_blob = tmp_path / "model.bin", tmp_path / "small.bin"
+    blob.write_bytes(bin_stream_of(payload, read_only))
+    assert squeeze_and_verify(blob, small_blob)["smaller"]
+    assert small_blob.read_bytes() == bin_stream_of(*weightmill.squeeze(payload, read_only))
+    assert weightmill.compare_compiled(blob, target) is None
+
+
+# Freshly compiled networks
+
+NETWORKS = ["micro_speech_int8", "kws_dscnn_int8", "person_detect_int8", "resnet8_int8", "keyword_scrambled_16x8",
+            "openmv_blazeface_front_128_int8", "mobilenet_v1_0.25_128_uint8", "mnist_lstm_int8", "openmv_yolo_lc_192_int8",
+            "dtln_int8"]
+
+
+def configurations() -> list:
+    cases = []
+    for network in NETWORKS:
+        for accelerator in ("ethos-u55-128", "ethos-u55-256", "ethos-u65-512", "ethos-u85-256", "ethos-u85-1024"):
+            # U55 has no memory mode Dedicated_Sram.
+            memories = ("Shared_Sram", "Sram_Only" if accelerator.startswith("ethos-u55") else "Dedicated_Sram")
+            cores = ("regor",) if accelerator.startswith("ethos-u85") else ("regor", "legacy")
+            for optimise in ("Size", "Performance"):
+                cases += [(network, accelerator, optimise, memory, core) for memory in memories for core in cores]
+    return cases
+
+
+# Without WEIGHTMILL_LONG every 31st case: 31 has no divisor in common with the 32 cases of a network.
+@needs_models
+@needs_vela
+@pytest.mark.parametrize("case", configurations() if LONG else configurations()[::31], ids="-".join)
+def test_freshly_compiled_networks(case, tmp_path):
+    network, accelerator, optimise, memory, core = case
+    source = MODELS / f"{network}.tflite"
+    if not source.exists():
+        pytest.skip(f"{source.name} not installed")
+    path = compile_with_vela(source, tmp_path / "out", accelerator, optimise, memory, core)
+    target = tmp_path / "small.tflite"
+    squeeze_and_verify(path, target)
+    assert rows_of(target) == rows_of(path)
+    assert_litert_accepts(target.read_bytes())
+
+
+# Refusals
+
+
+def refuses(data: bytes, tmp_path: Path, codes=("bad_file", "unsupported")) -> str:
+    """Squeezing raises Error with one of the codes and leaves no output."""
+    path, target = tmp_path / "broken.tflite", tmp_path / "out.tflite"
+    path.write_bytes(data)
+    with pytest.raises(weightmill.Error) as caught:
+        weightmill.squeeze(path, target)
+    assert caught.value.code in codes
+    assert [p.name for p in tmp_path.iterdir()] == ["broken.tflite"]
+    return str(caught.value)
+
+
+@needs_models
+def test_refuses_truncated_files(tmp_path):
+    data = COMPILED[0].read_bytes()
+    for size in (0, 3, 8, 100, len(data) // 2, len(data) - 20):
+        refuses(data[:size], tmp_path)
+
+
+@needs_models
+def test_refuses_foreign_custom_operators(tmp_path):
+    data = COMPILED[0].read_bytes()
+    message = refuses(data.replace(b"ethos-u\0", b"ethos-x\0"), tmp_path, codes=("unsupported",))
+    assert "nothing to do" in message
+
+
+def test_refuses_models_that_were_not_compiled(tmp_path):
+    source = MODELS / "kws_dscnn_int8.tflite"
+    if not source.exists():
+        pytest.skip("models not installed")
+    assert "nothing to do" in refuses(source.read_bytes(), tmp_path, codes=("unsupported",))
+
+
+def test_refuses_wrong_kinds_of_arguments():
+    with pytest.raises(TypeError):
+        weightmill.squeeze(b"", "path")
+    with pytest.raises(weightmill.Error) as caught:
+        weightmill.squeeze(b"COP1", b"", effort="fastest")
+    assert caught.value.code == "bad_option"
+    with pytest.raises(weightmill.Error):
+        weightmill.squeeze(b"COP1", b"")
+
+
+@needs_models
+def test_reports_are_json(tmp_path):
+    report = weightmill.squeeze(COMPILED[0])
+    assert report["schema"] == "weightmill.squeeze/1"
+    assert json.dumps(weightmill.inspect_compiled(COMPILED[0]))
