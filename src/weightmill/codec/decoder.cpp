@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -22,7 +23,7 @@ struct SliceHeader {
 /// Reads streams from front to end.
 class StreamDecoder {
  public:
-  StreamDecoder(std::span<const std::uint8_t> stream, std::size_t max_weights) : in_(stream), max_weights_(max_weights) {}
+  StreamDecoder(std::span<const std::uint8_t> stream, std::size_t max_weights) : in_(stream), max_weights_(std::min(max_weights, kDefaultMaxWeights)) {}
 
   Decoded run() && {
     for (;;) {
@@ -54,13 +55,9 @@ class StreamDecoder {
     if (header.sends_palette) take_palette();
     statistics().header_bits += in_.position_bits() - begin;
     const SliceLayout layout = layout_of(header);
-    statistics().passes += take_slice_body(in_, layout, symbols_);
+    statistics().passes += slice_.take_body(in_, layout);
     count_slice(layout, header.sends_palette);
-    if (layout.run_code.on()) {
-      append_with_runs(header.sends_palette);
-    } else {
-      append_plain();
-    }
+    append_weights(header.sends_palette);
     in_stream_ = true;
     zero_runs_ = layout.run_code.on();
   }
@@ -87,6 +84,7 @@ class StreamDecoder {
     palette_.size = size_code == 0 ? 0 : size_code + 1;
     palette_.entry_bits = take(3) + 2;
     for (unsigned i = 0; i < palette_.size; ++i) palette_.entries[i] = static_cast<std::uint16_t>(take(palette_.entry_bits));
+    fill_weight_table();
   }
 
   SliceLayout layout_of(const SliceHeader& header) const {
@@ -111,32 +109,42 @@ class StreamDecoder {
     statistics().palette_entries += sends_palette ? palette_.size : 0;
   }
 
-  std::int16_t weight_of(unsigned index) const {
-    const unsigned code = index < palette_.size ? palette_.entries[index] : index - palette_.size + palette_.direct_offset;
-    if (code > kMaxCodeValue) refuse(fmt::format("index {} stands for a weight beyond 255", index));
-    return unfold(code);
+  /// Tabulates what each index stands for.
+  void fill_weight_table() noexcept {
+    const unsigned size = palette_.size;
+    for (unsigned i = 0; i < size; ++i) weight_of_[i] = unfold(palette_.entries[i]);
+    for (unsigned i = size; i <= largest_legal_index(); ++i) weight_of_[i] = unfold(i - size + palette_.direct_offset);
   }
 
-  void append_plain() {
-    make_room(symbols_.indices.size());
-    for (const std::uint16_t index : symbols_.indices) decoded_.weights.push_back(weight_of(index));
+  unsigned largest_legal_index() const noexcept {
+    return std::min(kMaxCodeValue, kMaxCodeValue + palette_.size - palette_.direct_offset);
   }
 
-  void append_with_runs(bool run_before) {
-    std::uint64_t n_zeros = 0;
-    for (const std::uint64_t run : symbols_.runs) n_zeros += run;
-    make_room(symbols_.indices.size() + n_zeros);
-    auto run = symbols_.runs.begin();
-    const auto append_run = [&] { decoded_.weights.resize(decoded_.weights.size() + *run++); };
-    if (run_before) append_run();
-    for (const std::uint16_t index : symbols_.indices) {
-      decoded_.weights.push_back(weight_of(index));
-      append_run();
+  void append_weights(bool run_before) {
+    if (slice_.largest_index() > largest_legal_index()) {
+      refuse(fmt::format("index {} stands for a weight beyond 255", slice_.largest_index()));
+    }
+    const auto indices = slice_.indices();
+    const auto runs = slice_.runs();
+    std::int16_t* out = extend(std::accumulate(runs.begin(), runs.end(), std::uint64_t{indices.size()}));
+    if (runs.empty()) {
+      for (const std::uint16_t index : indices) *out++ = weight_of_[index];
+      return;
+    }
+    const std::uint32_t* run = runs.data();
+    if (run_before) out += *run++;
+    for (const std::uint16_t index : indices) {
+      *out++ = weight_of_[index];
+      out += *run++;
     }
   }
 
-  void make_room(std::uint64_t n_weights) const {
-    if (n_weights > max_weights_ - decoded_.weights.size()) refuse(fmt::format("holds more than {} weights", max_weights_));
+  /// Room for `n_weights` more weights, all of them zero.
+  std::int16_t* extend(std::uint64_t n_weights) {
+    const std::size_t n_before = decoded_.weights.size();
+    if (n_weights > max_weights_ - n_before) refuse(fmt::format("holds more than {} weights", max_weights_));
+    decoded_.weights.resize(n_before + n_weights);
+    return decoded_.weights.data() + n_before;
   }
 
   unsigned take(unsigned width) {
@@ -152,7 +160,8 @@ class StreamDecoder {
   const std::size_t max_weights_;
   Decoded decoded_;
   Palette palette_;
-  SliceSymbols symbols_;
+  SliceDecoder slice_;
+  std::array<std::int16_t, kCodeValues> weight_of_{};  ///< by index; as far as the palette goes
   bool in_stream_ = false;  ///< a slice since the last end code
   bool zero_runs_ = false;  ///< mode of the slice before
 };

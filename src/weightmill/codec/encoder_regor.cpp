@@ -9,19 +9,14 @@ namespace {
 
 constexpr std::size_t kSectionWeights = 131072;
 
-/// Zeros that stand beside another zero.
+/// Zeros that stand beside another zero. Each weight is looked at with its neighbours, many at a time.
 std::size_t count_zeros_in_runs(std::span<const std::int16_t> weights) noexcept {
-  std::size_t in_runs = 0;
-  std::size_t run = 0;
-  for (const std::int16_t weight : weights) {
-    if (weight == 0) {
-      ++run;
-      continue;
-    }
-    if (run >= 2) in_runs += run;
-    run = 0;
-  }
-  return run >= 2 ? in_runs + run : in_runs;
+  const std::size_t n = weights.size();
+  if (n < 2) return 0;
+  const auto is_zero = [&](std::size_t i) { return weights[i] == 0; };
+  std::size_t in_runs = (is_zero(0) && is_zero(1) ? 1 : 0) + (is_zero(n - 1) && is_zero(n - 2) ? 1 : 0);
+  for (std::size_t i = 1; i + 1 < n; ++i) in_runs += is_zero(i) & (is_zero(i - 1) | is_zero(i + 1));
+  return in_runs;
 }
 
 /// Zeros are counted between the weights where at least half of them are in runs and they are more than five times as

@@ -79,7 +79,21 @@ void fill_indices(PaletteChoice& choice) {
 unsigned Palette::index_bits() const noexcept { return size == 0 ? entry_bits : weightmill::index_bits(size); }
 
 void Histogram::count(std::span<const std::int16_t> weights) noexcept {
-  for (const std::int16_t weight : weights) ++(*this)[weight];
+  // Equal neighbours must not wait for each other's count to come back from memory: they go to different tables.
+  constexpr std::size_t kTables = 4;
+  constexpr std::size_t kWorthIt = 1024;
+  std::size_t i = 0;
+  if (weights.size() >= kWorthIt) {
+    std::array<Histogram, kTables - 1> others;
+    for (; i + kTables <= weights.size(); i += kTables) {
+      ++(*this)[weights[i]];
+      for (std::size_t k = 1; k < kTables; ++k) ++others[k - 1][weights[i + k]];
+    }
+    for (const Histogram& other : others) {
+      for (std::size_t bin = 0; bin < counts_.size(); ++bin) counts_[bin] += other.counts_[bin];
+    }
+  }
+  for (; i < weights.size(); ++i) ++(*this)[weights[i]];
 }
 
 PaletteChoice choose_palette(const Histogram& histogram, bool zero_runs, Coverage coverage) {

@@ -1,25 +1,41 @@
 #include "section.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 namespace weightmill::mlw {
 namespace {
 
+constexpr std::size_t kSplitBlock = 2048;  // its symbols stay in the first-level cache
+
 std::uint16_t index_of(const PaletteChoice& choice, std::int16_t weight) noexcept {
   return choice.index_of[static_cast<std::size_t>(weight + kMaxWeight)];
 }
 
+/// Goes on with weights of which `run` zeros went before; returns the zeros at the end. Without a branch on zeros, which
+/// come as they like: each weight writes its symbols, and only some are kept.
+std::uint32_t split_block(std::span<const std::int16_t> weights, const PaletteChoice& choice, std::uint32_t run,
+                          Symbols& symbols) {
+  std::array<std::uint16_t, kSplitBlock> indices;
+  std::array<std::uint32_t, kSplitBlock> runs;
+  std::size_t n = 0;
+  for (const std::int16_t weight : weights) {
+    indices[n] = index_of(choice, weight);
+    runs[n] = run;
+    const std::uint32_t is_zero = weight == 0 ? 1 : 0;
+    n += 1 - is_zero;
+    run = (run + 1) & (0 - is_zero);
+  }
+  symbols.indices.insert(symbols.indices.end(), indices.begin(), indices.begin() + n);
+  symbols.runs.insert(symbols.runs.end(), runs.begin(), runs.begin() + n);
+  return run;
+}
+
 void split_zero_runs(std::span<const std::int16_t> weights, const PaletteChoice& choice, Symbols& symbols) {
   std::uint32_t run = 0;
-  for (const std::int16_t weight : weights) {
-    if (weight == 0) {
-      ++run;
-      continue;
-    }
-    symbols.runs.push_back(run);
-    symbols.indices.push_back(index_of(choice, weight));
-    run = 0;
+  for (; !weights.empty(); weights = weights.subspan(std::min(kSplitBlock, weights.size()))) {
+    run = split_block(weights.first(std::min(kSplitBlock, weights.size())), choice, run, symbols);
   }
   symbols.runs.push_back(run);
 }

@@ -18,14 +18,30 @@ struct SliceLayout {
   unsigned index_bits;    ///< of an index in uncompressed mode
 };
 
-/// The symbols of one slice.
-struct SliceSymbols {
-  std::vector<std::uint16_t> indices;
-  std::vector<std::uint64_t> runs;
-};
+/// Reads slices' bodies. Keep one object for many slices: it reuses its memory.
+class SliceDecoder {
+ public:
+  /// Reads a body; returns the number of passes over its chunks.
+  /// Throws: bad_stream if the body ends too early or an index is beyond 511 (names the bit).
+  std::uint64_t take_body(BitReader& in, const SliceLayout& layout);
 
-/// Reads a slice's body into `symbols`; returns the number of passes over its chunks.
-/// Throws: bad_stream if the body ends too early or an index is beyond 511 (names the bit).
-std::uint64_t take_slice_body(BitReader& in, const SliceLayout& layout, SliceSymbols& symbols);
+  /// Of the body read last.
+  std::span<const std::uint16_t> indices() const noexcept { return {indices_.data(), n_weights_}; }
+  std::uint16_t largest_index() const noexcept { return largest_index_; }
+  std::span<const std::uint32_t> runs() const noexcept { return {runs_.data(), n_runs_}; }
+
+ private:
+  void make_room(const SliceLayout& layout);
+  void finish_indices(const SliceLayout& layout, std::uint64_t position_bits);
+  void finish_runs(unsigned divisor) noexcept;
+
+  std::vector<std::uint16_t> indices_;            ///< quotients at first
+  std::vector<std::uint32_t> runs_;               ///< likewise
+  std::vector<std::uint8_t> remainders_;          ///< of the indices, one behind the other
+  std::vector<std::uint8_t> run_remainders_;
+  std::size_t n_weights_ = 0;
+  std::size_t n_runs_ = 0;
+  std::uint16_t largest_index_ = 0;
+};
 
 }  // namespace weightmill::mlw

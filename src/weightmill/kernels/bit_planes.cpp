@@ -25,6 +25,9 @@ QuotientBits quotients(std::span<const std::uint16_t> values, unsigned divisor, 
 void low_bits(std::span<const std::uint16_t> values, unsigned width, std::uint8_t* out) {
   write_low_bits_scalar(values, width, out);
 }
+std::uint16_t join(std::span<std::uint16_t> values, unsigned width, const std::uint8_t* bits) {
+  return join_low_bits_scalar(values, width, bits);
+}
 #else
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -155,6 +158,42 @@ void low_bits(std::span<const std::uint16_t> values, unsigned width, std::uint8_
   bits.flush();
 }
 
+/// How eight fields of `width` bits, which take `width` bytes, come into eight lanes.
+struct FieldLayout {
+  explicit FieldLayout(unsigned width) {
+    for (unsigned i = 0; i < 8; ++i) {
+      bytes[2 * i] = static_cast<std::uint8_t>(i * width / 8);
+      bytes[2 * i + 1] = static_cast<std::uint8_t>(i * width / 8 + 1);
+      factor[i] = static_cast<std::uint16_t>(1u << (7 - i * width % 8));  // moves the field up to bit 7
+    }
+  }
+  alignas(16) std::array<std::uint8_t, 16> bytes;
+  alignas(16) std::array<std::uint16_t, 8> factor;
+};
+
+std::uint16_t join(std::span<std::uint16_t> values, unsigned width, const std::uint8_t* bits) {
+  const hn::FixedTag<std::uint16_t, 8> d;
+  const hn::FixedTag<std::uint8_t, 16> d8;
+  const FieldLayout layout(width);
+  const auto bytes = hn::Load(d8, layout.bytes.data());
+  const auto factor = hn::Load(d, layout.factor.data());
+  const auto mask = hn::Set(d, static_cast<std::uint16_t>((1u << width) - 1));
+  auto largest = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + 8 <= values.size(); i += 8, bits += width) {
+    const auto fields = hn::Mul(hn::BitCast(d, hn::TableLookupBytes(hn::LoadU(d8, bits), bytes)), factor);
+    const auto low = hn::And(hn::ShiftRight<7>(fields), mask);
+    const auto high = hn::ShiftLeftSame(hn::LoadU(d, values.data() + i), static_cast<int>(width));
+    const auto joined = hn::Or(high, low);
+    largest = hn::Max(largest, joined);
+    hn::StoreU(joined, d, values.data() + i);
+  }
+  alignas(16) std::array<std::uint16_t, 8> largest_of;
+  hn::Store(largest, d, largest_of.data());
+  return std::max(*std::max_element(largest_of.begin(), largest_of.end()),
+                  join_low_bits_scalar(values.subspan(i), width, bits));
+}
+
 #endif
 
 }  // namespace
@@ -191,8 +230,21 @@ void write_low_bits_scalar(std::span<const std::uint16_t> values, unsigned width
   bits.flush();
 }
 
+std::uint16_t join_low_bits_scalar(std::span<std::uint16_t> values, unsigned width, const std::uint8_t* bits) noexcept {
+  std::uint16_t largest = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::uint64_t word;
+    std::memcpy(&word, bits + i * width / 8, sizeof word);
+    const auto field = static_cast<unsigned>(word >> (i * width % 8)) & ((1u << width) - 1);
+    values[i] = static_cast<std::uint16_t>(values[i] << width | field);
+    largest = std::max(largest, values[i]);
+  }
+  return largest;
+}
+
 HWY_EXPORT(quotients);
 HWY_EXPORT(low_bits);
+HWY_EXPORT(join);
 
 QuotientBits write_quotients(std::span<const std::uint16_t> values, unsigned divisor, bool truncated,
                              const QuotientPlanes& planes) noexcept {
@@ -203,6 +255,11 @@ QuotientBits write_quotients(std::span<const std::uint16_t> values, unsigned div
 void write_low_bits(std::span<const std::uint16_t> values, unsigned width, std::uint8_t* out) noexcept {
   assert(width <= 9);
   HWY_DYNAMIC_DISPATCH(low_bits)(values, width, out);
+}
+
+std::uint16_t join_low_bits(std::span<std::uint16_t> values, unsigned width, const std::uint8_t* bits) noexcept {
+  assert(width <= 9);
+  return HWY_DYNAMIC_DISPATCH(join)(values, width, bits);
 }
 
 }  // namespace weightmill

@@ -32,9 +32,14 @@ QuotientBits write_quotients(std::span<const std::uint16_t> values, unsigned div
 /// Writes the low `width` bits of each value, one behind the other; width <= 9. Takes ceil(n * width / 8) + kBitSlack bytes.
 void write_low_bits(std::span<const std::uint16_t> values, unsigned width, std::uint8_t* out) noexcept;
 
+/// The reverse: shifts each value up by `width` bits and fills in the next `width` of `bits`. Returns the largest result, 0
+/// for none.  Requires: results below 2^16; kBitSlack bytes behind the last bit may be read.
+std::uint16_t join_low_bits(std::span<std::uint16_t> values, unsigned width, const std::uint8_t* bits) noexcept;
+
 /// The definitions that every SIMD target is held to.
 QuotientBits write_quotients_scalar(std::span<const std::uint16_t> values, unsigned divisor, bool truncated,
                                     const QuotientPlanes& planes) noexcept;
 void write_low_bits_scalar(std::span<const std::uint16_t> values, unsigned width, std::uint8_t* out) noexcept;
+std::uint16_t join_low_bits_scalar(std::span<std::uint16_t> values, unsigned width, const std::uint8_t* bits) noexcept;
 
 }  // namespace weightmill

@@ -1,5 +1,6 @@
 #include "bit_planes.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -74,6 +75,11 @@ TEST(BitPlanes, AllTargetsAgreeOnLowBits) {
       write_low_bits_scalar(values, width, expected.data());
       write_low_bits(values, width, found.data());
       EXPECT_EQ(head(found, values.size() * width), head(expected, values.size() * width));
+
+      auto high = values;
+      for (auto& value : high) value = static_cast<std::uint16_t>(value >> width);
+      EXPECT_EQ(join_low_bits(high, width, found.data()), values.empty() ? 0 : *std::max_element(values.begin(), values.end()));
+      EXPECT_EQ(high, values);
     }
   });
 }
