@@ -97,6 +97,7 @@ class SectionSearch {
       load_block(begin, std::min(begin + kBlock, weights_.size()));
       search_block();
     }
+    meet_last_zeros();
     return std::move(starts_);
   }
 
@@ -131,6 +132,12 @@ class SectionSearch {
       const bool whole = has_palette_ ? advance_in_section(stop) : advance(stop);
       if (whole && (next_ - 1 - nonzero_before_) % unit == 0 && next_ - 1 > nonzero_before_) complete_windows(place(next_ - 1));
     }
+  }
+
+  /// Zeros behind the last other weight may be the first ones of its section.
+  void meet_last_zeros() {
+    const auto n_weights = static_cast<Place>(weights_.size());
+    if (has_palette_ && !zero_seen_ && zeros_before(n_weights, next_) > 0) meet_new_value(place(next_ - 1) + 1, next_);
   }
 
   bool advance(Place stop) noexcept {
@@ -211,8 +218,9 @@ class SectionSearch {
     const int bits = has_palette_ ? estimate_bits(palette_size_ - apart) : kNoPaletteBits;
     const Place limit = limits[static_cast<std::size_t>(apart)][static_cast<std::size_t>(bits)][w];
     if (limit == 0) return false;
-    const Place first = std::max(nonzero_before_, next_ - (kSmallestWindow << w) - 2);
-    const Place start = first == nonzero_before_ ? begin_ : place(first);
+    const Place second_before = next_ - (kSmallestWindow << w) - 2;  // of the weights that are not zero
+    const Place first = std::max(nonzero_before_, second_before);
+    const Place start = second_before < nonzero_before_ ? begin_ : place(first);
     const bool has_zero = here - start + 1 > next_ - first;
     const Place distinct = last_.count_since(start, limit) + (has_zero ? 1 : 0);
     if (distinct > limit) return false;
