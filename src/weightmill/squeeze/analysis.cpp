@@ -48,6 +48,7 @@ class Collector {
     Operation operation;
     while (walker.next(operation)) {
       ++analysis_.n_operations;
+      require_weights(program, operation, walker.registers());
       for (const Reference& reference : operation.references) {
         if (!reference.origin) continue;
         if (reference.role == Reference::Role::weights) {
@@ -56,6 +57,21 @@ class Collector {
           add_claim(program, operation, reference);
         }
       }
+    }
+  }
+
+  /// A convolution whose geometry asks for weights has some.
+  void require_weights(std::size_t program, const Operation& operation, const Registers& registers) const {
+    const Payload& payload = analysis_.programs[program].payload;
+    if (payload.product() == Product::u85) return;  // the count per decoder is only known within bounds there
+    if (operation.opcode != Opcode::conv && operation.opcode != Opcode::depthwise) return;
+    for (unsigned core = 0; core < n_cores(payload, registers); ++core) {
+      const auto is_its = [&](const Reference& r) { return r.role == Reference::Role::weights && r.core == core; };
+      const bool has = std::any_of(operation.references.begin(), operation.references.end(), is_its);
+      const std::uint64_t wanted = expected_weights(payload, registers, operation.opcode, core).least;
+      if (has || wanted == 0) continue;
+      fail(ErrorCode::bad_file, where_of(analysis_.programs[program], operation.word),
+           fmt::format("core {} has no weight stream, but the operation's geometry asks for {} weights", core, wanted));
     }
   }
 
