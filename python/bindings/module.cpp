@@ -34,4 +34,5 @@ NB_MODULE(_weightmill, m) {
   bind_codec(m);
   bind_simulate(m);
   bind_pack(m);
+  bind_quantize(m);
 }

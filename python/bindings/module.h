@@ -15,3 +15,4 @@ void bind_squeeze(nanobind::module_& m);
 void bind_codec(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);
 void bind_pack(nanobind::module_& m);
+void bind_quantize(nanobind::module_& m);

@@ -102,10 +102,8 @@ ActivationView view_of(const Codes& array) {
   return view;
 }
 
-/// (uint8 bytes, name of the type, shape, saturated outputs, wide accumulators)
-nb::tuple simulate_layer(const nb::dict& fields, const Codes& input, unsigned jobs) {
+nb::tuple run(const IntegerLayer& layer, const Codes& input, unsigned jobs) {
   const ActivationView view = view_of(input);
-  IntegerLayer layer = layer_from(fields);
   Simulation result;
   {
     const nb::gil_scoped_release release;
@@ -116,11 +114,25 @@ nb::tuple simulate_layer(const nb::dict& fields, const Codes& input, unsigned jo
                         result.counts.wide);
 }
 
+/// (uint8 bytes, name of the type, shape, saturated outputs, wide accumulators)
+nb::tuple simulate_layer(const nb::dict& fields, const Codes& input, unsigned jobs) {
+  return run(layer_from(fields), input, jobs);
+}
+
+/// The same for a planned convolution; of `fields` only what is not in the plan.
+nb::tuple simulate_plan(const QuantizedConv& plan, const nb::dict& fields, const Codes& input, unsigned jobs) {
+  return run(layer_of(plan, geometry_of(fields), activation_named(get<std::string>(fields, "activation")),
+                      rule_named(get<std::string>(fields, "rounding"))),
+             input, jobs);
+}
+
 }  // namespace
 
 void bind_simulate(nb::module_& m) {
   m.def("simulate_layer", &simulate_layer, nb::arg("fields"), nb::arg("input").noconvert(), nb::arg("jobs"),
         "Fields of weightmill.Layer, codes -> (bytes, dtype, shape, saturated, wide). Raises Error.");
+  m.def("simulate_plan", &simulate_plan, nb::arg("plan"), nb::arg("fields"), nb::arg("input").noconvert(),
+        nb::arg("jobs"), "QuantizedConv, geometry, codes -> as simulate_layer. Raises Error.");
   m.def("rounding_rules", [] {
     const auto names = rounding_names();
     return std::vector<std::string>(names.begin(), names.end());

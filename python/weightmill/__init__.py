@@ -24,6 +24,10 @@ from weightmill._pack import (
 from weightmill._model import Model, Node, Signature, Subgraph, Tensor, load
 from weightmill._simulate import Counts, Layer, rounding_rules, simulate
 from weightmill._squeeze import compare_compiled, inspect_compiled, squeeze
+from weightmill._quantize import (
+    Agreement, ConvPlan, Diagnostic, EngineView, Grid, ScaleChoice, WeightPlan, agreement, channel_agreement, model_weights,
+    plan_conv, plan_weights, planner_weights, search_output_scale,
+)
 
 __all__ = ["Error"]
 __all__ += ["Model", "Node", "Signature", "Subgraph", "Tensor", "load"]
@@ -34,3 +38,6 @@ __all__ += ["brick_indices", "brick_order", "compress_weights", "pack_scales", "
 __all__ += ["advanced_elementwise_add_sub_scale", "elementwise_mul_scale", "quantise_pooling_scale", "quantise_scale"]
 __all__ += ["reduced_quantise_scale", "simplified_elementwise_add_sub_scale"]
 __all__ += ["compare_compiled", "inspect_compiled", "squeeze"]
+__all__ += ["Agreement", "ConvPlan", "Diagnostic", "EngineView", "Grid", "ScaleChoice", "WeightPlan"]
+__all__ += ["agreement", "channel_agreement", "model_weights", "plan_conv", "plan_weights", "planner_weights"]
+__all__ += ["search_output_scale"]
