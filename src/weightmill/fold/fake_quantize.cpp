@@ -23,7 +23,9 @@ namespace {
 
 /// Codes that one task of a scan works on.
 constexpr std::uint64_t kScanBlock = 1 << 18;
-/// Above this many (limits x codes) a strict fold's error is bounded by its end points, not measured at each code.
+/// Codes that are worked on together one by one; even, and small enough for the cache.
+constexpr std::uint64_t kPiece = 1 << 13;
+/// Above this many (limits x codes) the error is bounded by its end points, not measured at each code.
 constexpr std::uint64_t kMaxMeasured = 1 << 16;
 
 struct CodeRange {
@@ -105,7 +107,7 @@ class Fold final : public FakeQuantizeFold {
   ZeroPoint decided_zero_point(const Reading& reading);
   bool every_code_can_drop_it(const Reading& reading) const;
   BlockResult checked_codes(std::uint64_t first, std::uint64_t count, std::span<std::uint8_t> out) const;
-  bool wide_codes(std::uint64_t first, std::span<std::int32_t> codes) const;
+  bool wide_codes(const Quantizer& quantizer, std::uint64_t first, std::span<std::int32_t> codes) const;
   double error_at(std::uint64_t affine_index, std::int32_t code, std::int32_t defined) const;
   double bound_at(const ScaleAndZero& affine) const;
   double measured_error(std::uint64_t affine_index) const;
@@ -164,7 +166,7 @@ bool Fold::every_code_can_drop_it(const Reading& reading) const {
     if (!all) return;
     const std::uint64_t first = block * kScanBlock;
     std::vector<std::int32_t> codes(std::min(kScanBlock, n - first));
-    wide_codes(first, codes);
+    wide_codes(quantizer_, first, codes);
     const auto zero_at = [&](std::uint64_t i) { return affine(i).exact_zero_point; };
     if (!drop_zero_points(zero_rule_, affine_index_, zero_at, first, codes)) all = false;
     reading.consumed(codes.size() * size_bits(operation_.weights.dtype) / 8);
@@ -172,11 +174,11 @@ bool Fold::every_code_can_drop_it(const Reading& reading) const {
   return all;
 }
 
-/// Codes before a zero point is dropped.
-bool Fold::wide_codes(std::uint64_t first, std::span<std::int32_t> codes) const {
-  if (size_bits(range_.type) > 8) return quantizer_.wide_codes(first, codes);
+/// Codes before a zero point is dropped, as `quantizer` makes them.
+bool Fold::wide_codes(const Quantizer& quantizer, std::uint64_t first, std::span<std::int32_t> codes) const {
+  if (size_bits(range_.type) > 8) return quantizer.wide_codes(first, codes);
   std::vector<std::uint8_t> bytes(codes.size());
-  const bool saw_nan = quantizer_.codes(first, bytes);
+  const bool saw_nan = quantizer.codes(first, bytes);
   const bool is_signed = range_.low < 0;
   for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = is_signed ? static_cast<std::int8_t>(bytes[i]) : bytes[i];
   return saw_nan;
@@ -184,8 +186,14 @@ bool Fold::wide_codes(std::uint64_t first, std::span<std::int32_t> codes) const 
 
 BlockResult Fold::codes(std::uint64_t first, std::uint64_t count, std::span<std::uint8_t> out) const {
   const bool shifted = zero_point_ == ZeroPoint::dropped && shifts_codes_;
-  if (size_bits(range_.type) > 8 || shifted || definition_) return checked_codes(first, count, out);
   BlockResult result;
+  if (size_bits(range_.type) > 8 || shifted || definition_) {
+    for (std::uint64_t done = 0; done < count; done += kPiece) {
+      const std::uint64_t n = std::min(kPiece, count - done);
+      result.merge(checked_codes(first + done, n, out.subspan(code_bytes(range_.type, done))));
+    }
+    return result;
+  }
   if (size_bits(range_.type) == 8) {
     result.saw_nan = quantizer_.codes(first, out.first(count));
     return result;
@@ -200,7 +208,7 @@ BlockResult Fold::codes(std::uint64_t first, std::uint64_t count, std::span<std:
 BlockResult Fold::checked_codes(std::uint64_t first, std::uint64_t count, std::span<std::uint8_t> out) const {
   BlockResult result;
   std::vector<std::int32_t> codes(count);
-  result.saw_nan = wide_codes(first, codes);
+  result.saw_nan = wide_codes(quantizer_, first, codes);
   if (definition_) result.error = difference(first, codes);
   if (zero_point_ == ZeroPoint::dropped) {
     drop_zero_points(zero_rule_, affine_index_, [&](std::uint64_t i) { return affine(i).exact_zero_point; }, first, codes);
@@ -212,7 +220,7 @@ BlockResult Fold::checked_codes(std::uint64_t first, std::uint64_t count, std::s
 /// The error of codes that are not the definition's.
 StepError Fold::difference(std::uint64_t first, std::span<const std::int32_t> codes) const {
   std::vector<std::int32_t> defined(codes.size());
-  definition_->wide_codes(first, defined);
+  wide_codes(*definition_, first, defined);
   StepError error;
   for (std::size_t i = 0; i < codes.size(); ++i) {
     if (codes[i] == defined[i]) continue;
@@ -281,8 +289,8 @@ double Fold::error_of_ends(std::uint64_t affine_index) const {
 
 void Fold::measure_error() {
   const std::uint64_t n = n_affine();
-  const bool each_code =
-      semantics_ != FoldSemantics::strict || n <= kMaxMeasured / static_cast<std::uint64_t>(operation_.levels);
+  const bool may_wrap = semantics_ == FoldSemantics::openvino && range_.type == DType::i4;
+  const bool each_code = may_wrap || n <= kMaxMeasured / static_cast<std::uint64_t>(operation_.levels);
   for (std::uint64_t i = 0; i < n; ++i) {
     error_.add(each_code ? measured_error(i) : error_of_ends(i), bound_at(affine(i)));
   }
