@@ -35,4 +35,5 @@ NB_MODULE(_weightmill, m) {
   bind_simulate(m);
   bind_pack(m);
   bind_quantize(m);
+  bind_fold(m);
 }

@@ -16,3 +16,4 @@ void bind_codec(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);
 void bind_pack(nanobind::module_& m);
 void bind_quantize(nanobind::module_& m);
+void bind_fold(nanobind::module_& m);

@@ -21,6 +21,7 @@ from weightmill._pack import (
     reorder_encode,
     simplified_elementwise_add_sub_scale,
 )
+from weightmill._fold import FoldedTensor, FoldReport, fold
 from weightmill._model import Model, Node, Signature, Subgraph, Tensor, load
 from weightmill._simulate import Counts, Layer, rounding_rules, simulate
 from weightmill._squeeze import compare_compiled, inspect_compiled, squeeze
@@ -41,3 +42,4 @@ __all__ += ["compare_compiled", "inspect_compiled", "squeeze"]
 __all__ += ["Agreement", "ConvPlan", "Diagnostic", "EngineView", "Grid", "ScaleChoice", "WeightPlan"]
 __all__ += ["agreement", "channel_agreement", "model_weights", "plan_conv", "plan_weights", "planner_weights"]
 __all__ += ["search_output_scale"]
+__all__ += ["FoldReport", "FoldedTensor", "fold"]

@@ -22,6 +22,18 @@ std::string_view name_of(FoldSemantics semantics) noexcept;
 /// Throws: bad_option for any other word (lists them).
 FoldSemantics fold_semantics(std::string_view word);
 
+/// Where the tensors of an ONNX model are written.  [docs/folding-onnx.md §5]
+enum class ExternalData : std::uint8_t {
+  automatic,  ///< small models: one file; large ones as the input has it, and beside the model from 2 GiB on
+  never,      ///< all in the model file, which then must stay below 2 GiB
+  always,     ///< in OUT.data beside the model, but for the smallest
+};
+
+/// "auto", "never", "always".
+std::string_view name_of(ExternalData placement) noexcept;
+/// Throws: bad_option for any other word (lists them).
+ExternalData external_data(std::string_view word);
+
 struct FoldOptions {
   FoldSemantics semantics = FoldSemantics::strict;
   bool fail_on_left = false;   ///< a weight that had to be left as it was is an error, not a row of the report
@@ -29,6 +41,7 @@ struct FoldOptions {
   bool zero_points_of_chains = false;  ///< also drop zero points of integer constants that are dequantized already;
                                        ///< always on in mo2021
   bool compress_weights = true;  ///< off: mo2021's --disable_weights_compression; the model is copied as it is
+  ExternalData external_data = ExternalData::automatic;  ///< ONNX only
   int jobs = 0;                  ///< threads; 0: the machine's
 };
 

@@ -13,7 +13,16 @@ TEST(FoldRecords, WordsOfSemanticsGoBothWays) {
   }
 }
 
-TEST(FoldRecords, RefusesAnUnknownWord) { EXPECT_THROW(fold_semantics("exact"), Error); }
+TEST(FoldRecords, WordsOfPlacementsGoBothWays) {
+  for (const auto placement : {ExternalData::automatic, ExternalData::never, ExternalData::always}) {
+    EXPECT_EQ(external_data(name_of(placement)), placement);
+  }
+}
+
+TEST(FoldRecords, RefusesAnUnknownWord) {
+  EXPECT_THROW(fold_semantics("exact"), Error);
+  EXPECT_THROW(external_data("sometimes"), Error);
+}
 
 TEST(FoldRecords, CountsTensorsByOutcome) {
   FoldReport report;

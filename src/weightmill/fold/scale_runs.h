@@ -1,0 +1,44 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace weightmill {
+
+/// Which scale belongs to which element of a row-major tensor: per tensor, along one axis, or in blocks along one axis.
+/// The tensor is seen as [outer, length, inner], where `length` is the extent of the axis.
+struct ScaleLayout {
+  std::uint64_t length = 1;
+  std::uint64_t inner = 1;
+  std::uint64_t block = 0;     ///< elements along the axis that share a scale; 0: one scale for the whole tensor
+  bool per_inner = false;      ///< blocked: positions behind the axis have scales of their own
+
+  std::uint64_t n_blocks() const { return (length + block - 1) / block; }
+};
+
+/// Neighbouring elements whose scales are the same one, or neighbours too.
+struct ScaleRun {
+  std::uint64_t first = 0;   ///< element, counted from the first one asked for
+  std::uint64_t count = 0;
+  std::uint64_t scale = 0;   ///< number of the first element's scale
+  bool advances = false;     ///< each element has the next scale; else all have this one
+};
+
+/// The run that begins with element `index` and has at most `limit` elements. `first` of the result is 0.
+inline ScaleRun run_at(const ScaleLayout& layout, std::uint64_t index, std::uint64_t limit) {
+  if (layout.block == 0) return {0, limit, 0, false};
+  const std::uint64_t position = index % layout.inner;
+  const std::uint64_t row = index / layout.inner;
+  const std::uint64_t along = row % layout.length;
+  const std::uint64_t outer = layout.per_inner ? row / layout.length : 0;
+  const std::uint64_t block = outer * layout.n_blocks() + along / layout.block;
+  if (layout.inner > 1) {
+    const std::uint64_t scale = layout.per_inner ? block * layout.inner + position : block;
+    return {0, std::min(limit, layout.inner - position), scale, layout.per_inner};
+  }
+  if (layout.block == 1) return {0, std::min(limit, layout.length - along), block, true};
+  const std::uint64_t end = std::min((along / layout.block + 1) * layout.block, layout.length);
+  return {0, std::min(limit, end - along), block, false};
+}
+
+}  // namespace weightmill

@@ -1,0 +1,207 @@
+#include "fold_onnx.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <weightmill/base/error.h>
+#include <weightmill/base/parallel.h>
+#include <weightmill/fold/quantize_linear.h>
+#include <weightmill/formats_onnx/onnx.h>
+
+namespace weightmill {
+namespace {
+
+namespace fs = std::filesystem;
+using Sink = std::function<void(std::span<const std::uint8_t>)>;
+
+/// 1 MiB of float32: large enough for the disk, small enough for the cache; codes of any width fill whole bytes.
+constexpr std::uint64_t kBlock = std::uint64_t{1} << 18;
+
+/// The operation that a node stands for. Reads scale and zero point; the data stays where it is.
+QuantizeLinear operation_of(const OnnxQuantize& site) {
+  QuantizeLinear operation;
+  operation.type = site.data.dtype;
+  operation.shape = site.data.shape;
+  operation.read = [data = site.data](std::uint64_t first, std::span<float> out) { read_floats(data, first, out); };
+  operation.scale_type = site.scale.dtype;
+  operation.scale_shape = site.scale.shape;
+  operation.scale.resize(n_elements(site.scale.shape, site.scale.name));
+  read_floats(site.scale, 0, operation.scale);
+  if (site.zero_point) {
+    operation.zero_point_shape = site.zero_point->shape;
+    operation.zero_point = read_integers(*site.zero_point);
+  }
+  operation.code_type = site.code_dtype;
+  operation.axis = site.axis;
+  operation.block_size = site.block_size;
+  return operation;
+}
+
+/// Makes all codes of `fold`, on several threads, and gives them to `sink` in order.
+BlockResult stream_codes(const ConstantFold& fold, unsigned jobs, const Sink& sink) {
+  const std::uint64_t n = n_elements(fold.shape(), "codes");
+  std::vector<std::vector<std::uint8_t>> buffers(jobs);
+  std::vector<BlockResult> results(jobs);
+  BlockResult total;
+  for (std::uint64_t begin = 0; begin < n; begin += kBlock * jobs) {
+    const std::uint64_t n_blocks = std::min<std::uint64_t>(jobs, (n - begin + kBlock - 1) / kBlock);
+    parallel_for(n_blocks, jobs, [&](std::size_t i) {
+      const std::uint64_t first = begin + i * kBlock;
+      const std::uint64_t count = std::min(kBlock, n - first);
+      buffers[i].resize(code_bytes(fold.code_type(), count));
+      results[i] = fold.codes(first, count, buffers[i]);
+    });
+    for (std::size_t i = 0; i < n_blocks; ++i) {
+      total.merge(results[i]);
+      sink(buffers[i]);
+    }
+  }
+  return total;
+}
+
+bool same_codes(const OnnxQuantize& a, const OnnxQuantize& b) {
+  const auto same_values = [](const OnnxConstant& x, const OnnxConstant& y) {
+    return same_elements(x, y) || (x.dtype == y.dtype && x.shape == y.shape && x.casts.empty() && y.casts.empty() &&
+                                   x.strides == y.strides && std::ranges::equal(x.bytes, y.bytes));
+  };
+  return same_elements(a.data, b.data) && a.code_dtype == b.code_dtype && a.axis == b.axis && a.block_size == b.block_size &&
+         same_values(a.scale, b.scale) && a.zero_point.has_value() == b.zero_point.has_value() &&
+         (!a.zero_point || same_values(*a.zero_point, *b.zero_point));
+}
+
+/// One constant that is to be, and the nodes that it replaces.
+struct Group {
+  std::vector<std::size_t> sites;  ///< numbers in the list of sites
+  std::shared_ptr<const ConstantFold> fold;
+};
+
+class OnnxFolder {
+ public:
+  OnnxFolder(OnnxModel& model, const FoldOptions& options, const Progress& progress)
+      : model_(model), jobs_(resolve_jobs(options.jobs)), progress_(progress), sites_(model.quantize_of_constants()) {
+    for (const OnnxQuantize& site : sites_) rows_.push_back(row_of(site));
+  }
+
+  std::vector<FoldedTensor> run(std::vector<std::string>& notes) {
+    std::vector<OnnxFold> folds;
+    std::vector<Group> groups = grouped();
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (progress_) progress_("checking", i, groups.size());
+      if (auto fold = folded(groups[i])) folds.push_back(std::move(*fold));
+    }
+    const std::vector<std::string> kept = model_.fold_quantize(folds);
+    for (const std::string& name : kept) notes.push_back(fmt::format("{} stays as it was too: something else reads it", name));
+    return std::move(rows_);
+  }
+
+ private:
+  static FoldedTensor row_of(const OnnxQuantize& site) {
+    FoldedTensor row;
+    row.name = site.output;
+    row.constant = site.data.name;
+    row.reason = site.left_reason;
+    row.shape = site.data.shape;
+    row.type_before = row.type_after = site.data.stored_dtype;
+    row.bytes_before = row.bytes_after = site.data.bytes.size();
+    return row;
+  }
+
+  /// Sites that may be folded, together with those that have the same codes, in the order of the first one.
+  std::vector<Group> grouped() const {
+    std::vector<Group> groups;
+    std::multimap<const void*, std::size_t> by_data;
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      if (!sites_[i].left_reason.empty()) continue;
+      const auto [begin, end] = by_data.equal_range(sites_[i].data.bytes.data());
+      const auto known = std::find_if(begin, end, [&](const auto& entry) {
+        return same_codes(sites_[groups[entry.second].sites.front()], sites_[i]);
+      });
+      if (known != end) {
+        groups[known->second].sites.push_back(i);
+      } else {
+        by_data.emplace(sites_[i].data.bytes.data(), groups.size());
+        groups.push_back({{i}, nullptr});
+      }
+    }
+    return groups;
+  }
+
+  /// The edit that folds a group, after all its codes have been made once and checked; nothing where it must be left.
+  std::optional<OnnxFold> folded(Group& group) {
+    auto plan = plan_quantize_linear(operation_of(sites_[group.sites.front()]));
+    if (const auto* left = std::get_if<Left>(&plan)) return leave(group, left->reason);
+    group.fold = std::move(std::get<std::unique_ptr<ConstantFold>>(plan));
+    const BlockResult result = stream_codes(*group.fold, jobs_, [](auto) {});
+    if (const std::string objection = group.fold->objection(result); !objection.empty()) return leave(group, objection);
+    record(group, result);
+    return edit_of(group);
+  }
+
+  std::nullopt_t leave(const Group& group, const std::string& reason) {
+    for (const std::size_t site : group.sites) rows_[site].reason = reason;
+    return std::nullopt;
+  }
+
+  void record(const Group& group, const BlockResult& result) {
+    for (const std::size_t site : group.sites) {
+      FoldedTensor& row = rows_[site];
+      const bool first = site == group.sites.front();
+      row.outcome = FoldOutcome::folded;
+      row.type_after = group.fold->code_type();
+      row.bytes_before = first ? row.bytes_before : 0;  // one constant, counted once
+      row.bytes_after = first ? code_bytes(row.type_after, n_elements(row.shape, row.name)) : 0;
+      row.max_error_steps = result.error.max_steps;
+      row.bound_steps = result.error.bound_steps;
+      row.zero_point_kept = group.fold->zero_point() == ZeroPoint::kept;
+    }
+  }
+
+  OnnxFold edit_of(const Group& group) const {
+    OnnxFold edit;
+    for (const std::size_t site : group.sites) edit.quantize.push_back(sites_[site].index);
+    edit.dtype = group.fold->code_type();
+    edit.shape = group.fold->shape();
+    edit.codes = [fold = group.fold, jobs = jobs_, name = rows_[group.sites.front()].name](const Sink& sink) {
+      const std::string objection = fold->objection(stream_codes(*fold, jobs, sink));
+      if (!objection.empty()) fail(ErrorCode::internal, name, "its data changed while it was read: " + objection);
+    };
+    return edit;
+  }
+
+  OnnxModel& model_;
+  unsigned jobs_;
+  const Progress& progress_;
+  std::vector<OnnxQuantize> sites_;
+  std::vector<FoldedTensor> rows_;
+};
+
+void refuse_left(const FoldReport& report) {
+  const auto left = std::ranges::find(report.tensors, FoldOutcome::left, &FoldedTensor::outcome);
+  if (left == report.tensors.end()) return;
+  fail(ErrorCode::unsupported, report.input,
+       fmt::format("{} of {} quantized constants cannot be folded; the first is {}: {}", report.count(FoldOutcome::left),
+                   report.tensors.size(), left->name, left->reason));
+}
+
+}  // namespace
+
+FoldReport fold_onnx(const fs::path& in, const fs::path& out, const FoldOptions& options, const Progress& progress) {
+  OnnxModel model(in);
+  FoldReport report;
+  report.input = in.filename().string();
+  report.output = out.filename().string();
+  report.format = "onnx";
+  report.semantics = options.semantics;
+  report.bytes_before = model.size_bytes();
+  if (options.compress_weights) report.tensors = OnnxFolder(model, options, progress).run(report.notes);
+  if (options.fail_on_left) refuse_left(report);
+  if (progress) progress("writing", 0, 1);
+  report.bytes_after = model.write(out, options.external_data);
+  return report;
+}
+
+}  // namespace weightmill
