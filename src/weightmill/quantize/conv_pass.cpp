@@ -54,7 +54,7 @@ void make_mult7_exact(Lane& lane, const Pow2Split& split) {
     lane.multiplier = 64;
     --lane.shift;
   }
-  lane.gain = std::ldexp(lane.multiplier, -lane.shift);
+  lane.gain = times_pow2(lane.multiplier, -lane.shift);
 }
 
 void make_mult7_nearest(Lane& lane, const Pow2Split& split) {
@@ -64,12 +64,13 @@ void make_mult7_nearest(Lane& lane, const Pow2Split& split) {
 
 DType integer_type(unsigned bits) { return bits == 8 ? DType::i8 : bits == 16 ? DType::i16 : DType::i32; }
 
-double lowest_code(DType dtype) { return -std::ldexp(1.0, static_cast<int>(size_bits(dtype)) - 1); }
+double lowest_code(DType dtype) { return -times_pow2(1.0, static_cast<int>(size_bits(dtype)) - 1); }
 
 }  // namespace
 
 void Lane::scale_gain(int exponent) {
-  gain = std::ldexp(gain, exponent);
+  if (exponent == 0) return;
+  gain = times_pow2(gain, exponent);
   shift -= exponent;
 }
 
@@ -146,7 +147,7 @@ void ConvPass::apply_knobs() {
     Lane& lane = lanes_[l];
     if (layer_.int16_input) lane.intrinsic = knobs_.high_shift[l] ? kHighShift : kLowShift;
     lane.scale_gain(lane.intrinsic + knobs_.drop[l]);
-    lane.steps_per_unit = std::ldexp(lane.steps_per_unit, -knobs_.drop[l]);
+    if (knobs_.drop[l] > 0) lane.steps_per_unit = times_pow2(lane.steps_per_unit, -knobs_.drop[l]);
   }
 }
 
@@ -187,8 +188,8 @@ void ConvPass::rescale_output() {
   if (excess <= 0) return;
   const auto forced_by = channel_name(static_cast<std::size_t>(least - lanes_.begin()));
   for (Lane& lane : lanes_) lane.scale_gain(-excess);
-  output_.steps_per_unit = std::ldexp(output_.steps_per_unit, -excess);
-  output_zero_ = std::trunc(std::ldexp(output_zero_, -excess));
+  output_.steps_per_unit = times_pow2(output_.steps_per_unit, -excess);
+  output_zero_ = std::trunc(times_pow2(output_zero_, -excess));
   if (traits_.bits == 8) note(DiagnosticCode::output_rescaled, {{forced_by, static_cast<double>(excess)}});
 }
 
@@ -197,7 +198,7 @@ void ConvPass::shorten_shifts(const std::vector<std::size_t>& too_long, int hard
   std::vector<ChannelEffect> zeroed;
   for (const std::size_t l : too_long) {
     Lane& lane = lanes_[l];
-    lane.steps_per_unit = std::ldexp(lane.steps_per_unit, -kReducedBits);
+    lane.steps_per_unit = times_pow2(lane.steps_per_unit, -kReducedBits);
     lane.scale_gain(kReducedBits);
     reduced.push_back({channel_name(l), static_cast<double>(kReducedBits)});
     if (lane.shift < hard_limit) continue;
@@ -226,7 +227,7 @@ bool ConvPass::fit_zero_point() {
     if (ratio <= 1) continue;
     const int excess = ceil_log2(ratio);
     lane.scale_gain(excess);
-    lane.steps_per_unit = std::ldexp(lane.steps_per_unit, -excess);
+    lane.steps_per_unit = times_pow2(lane.steps_per_unit, -excess);
     reduced.push_back({channel_name(l), static_cast<double>(excess)});
   }
   if (reduced.empty()) return false;
@@ -242,8 +243,8 @@ void ConvPass::choose_output() {
   output_dtype_ = widened ? DType::i32 : integer_type(traits_.bits);
   if (traits_.folded && output_dtype_ == DType::i32 && per_tensor) {
     const int shift = lanes_[0].shift;  // the accumulator itself is the output
-    output_.steps_per_unit = std::ldexp(output_.steps_per_unit, shift);
-    output_zero_ = std::ldexp(output_zero_, shift);
+    output_.steps_per_unit = times_pow2(output_.steps_per_unit, shift);
+    output_zero_ = times_pow2(output_zero_, shift);
     lanes_[0].scale_gain(shift);
   }
   for (const Lane& lane : lanes_) bias_steps_.push_back(output_.steps_per_unit / lane.gain);
@@ -253,6 +254,7 @@ void ConvPass::choose_output() {
 
 bool ConvPass::fit_bias() {
   std::vector<double> steps;
+  steps.reserve(lanes_.size());
   for (const Lane& lane : lanes_) steps.push_back(lane.steps_per_unit);
   weights_.update(steps);
   compute_wanted_bias();
@@ -271,10 +273,13 @@ void ConvPass::compute_wanted_bias() {
   const ConvRequest& request = layer_.request;
   const bool corrected = request.input_mean && (request.bias || fixed());
   const auto input_zero = static_cast<double>(request.input.zero_point);
+  wanted_.reserve(layer_.n_channels);
+  real_bias_.reserve(layer_.n_channels);
   for (std::size_t c = 0; c < layer_.n_channels; ++c) {
     const Lane& lane = lanes_[layer_.lane_of(c)];
-    const double in = round_half_even(std::ldexp(input_zero * static_cast<double>(weights_.sum(c)), -lane.intrinsic));
-    const double out = traits_.folded ? std::ldexp(output_zero_, lane.shift) : 0.0;
+    const double products = input_zero * static_cast<double>(weights_.sum(c));
+    const double in = lane.intrinsic == 0 ? products : round_half_even(times_pow2(products, -lane.intrinsic));
+    const double out = traits_.folded ? times_pow2(output_zero_, lane.shift) : 0.0;
     const double real = layer_.bias_of(c) + (corrected ? weights_.mean_error()[c] : 0.0);
     real_bias_.push_back(real);
     // A bias of 0 stays 0 also where its scale is beyond double.
@@ -299,6 +304,7 @@ std::vector<std::size_t> ConvPass::overflowing_lanes() const {
 
 void ConvPass::round_bias() {
   std::vector<ChannelEffect> clipped;
+  bias_.reserve(layer_.n_channels);
   for (std::size_t c = 0; c < layer_.n_channels; ++c) {
     bias_.push_back(static_cast<std::int32_t>(round_half_even(std::clamp(wanted_[c], kI32Low, kI32High))));
     if (overflows(c)) clipped.push_back({static_cast<std::int64_t>(c), 0.0});
@@ -324,8 +330,8 @@ bool ConvPass::check_accumulator() {
 std::vector<std::size_t> ConvPass::channels_at_risk() const {
   const double largest_input = layer_.int16_input ? 32768 : 128;
   const auto reach = [&](double weights, std::size_t c) {
-    const double products = std::ldexp(weights * largest_input, -lanes_[layer_.lane_of(c)].intrinsic);
-    return products + std::abs(static_cast<double>(bias_[c]));
+    const auto divisor = static_cast<double>(1 << lanes_[layer_.lane_of(c)].intrinsic);
+    return weights * largest_input / divisor + std::abs(static_cast<double>(bias_[c]));
   };
   std::vector<std::size_t> channels;
   const double most = 127.0 * static_cast<double>(layer_.n_rows);

@@ -11,6 +11,7 @@ namespace weightmill {
 void LaneWeights::update(std::span<const double> steps_per_unit) {
   const std::size_t n = layer_.n_channels;
   std::vector<std::size_t> changed;
+  changed.reserve(n);
   for (std::size_t c = 0; c < n; ++c) {
     const double steps = steps_per_unit[layer_.lane_of(c)];
     if (!steps_.empty() && steps_[c] == steps) continue;

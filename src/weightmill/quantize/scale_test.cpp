@@ -10,6 +10,12 @@
 namespace weightmill {
 namespace {
 
+TEST(TimesPow2, IsLdexp) {
+  for (const double x : {0.0, 1.0, -3.7, 1e300, 1e-300, 5e-324}) {
+    for (int e = -2200; e <= 2200; ++e) ASSERT_EQ(times_pow2(x, e), std::ldexp(x, e)) << x << " " << e;
+  }
+}
+
 TEST(SplitPow2, PutsTheFractionAboveOneHalf) {
   EXPECT_EQ(split_pow2(0.0), (Pow2Split{0.0, 0}));
   EXPECT_EQ(split_pow2(1.0), (Pow2Split{1.0, 0}));
