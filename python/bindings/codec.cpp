@@ -9,6 +9,7 @@
 #include <weightmill/codec/codec.h>
 
 #include "arrays.h"
+#include "words.h"
 
 #include <nanobind/stl/string.h>
 
@@ -20,12 +21,6 @@ namespace {
 using Weights = nb::ndarray<const std::int16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 std::span<const std::int16_t> span_of(const Weights& weights) { return {weights.data(), weights.size()}; }
-
-mlw::Effort effort_named(const std::string& name) {
-  if (name == "reference") return mlw::Effort::reference;
-  if (name == "regor") return mlw::Effort::regor;
-  weightmill::fail(weightmill::ErrorCode::bad_option, "effort", fmt::format("'{}' is not one of: reference, regor", name));
-}
 
 /// Runs `work` without the GIL.
 template <class Work>

@@ -36,4 +36,5 @@ NB_MODULE(_weightmill, m) {
   bind_pack(m);
   bind_quantize(m);
   bind_fold(m);
+  bind_pipeline(m);
 }

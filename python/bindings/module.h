@@ -17,3 +17,4 @@ void bind_simulate(nanobind::module_& m);
 void bind_pack(nanobind::module_& m);
 void bind_quantize(nanobind::module_& m);
 void bind_fold(nanobind::module_& m);
+void bind_pipeline(nanobind::module_& m);

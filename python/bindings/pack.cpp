@@ -17,6 +17,7 @@
 #include <weightmill/pack/traversal.h>
 
 #include "arrays.h"
+#include "words.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
@@ -36,18 +37,6 @@ using weightmill::FixedPoint;
 using weightmill::WeightVolume;
 using Volume = nb::ndarray<nb::ro, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
 using Ohwi = std::array<int, 4>;
-
-template <class T>
-T named(std::string_view what, std::string_view name, const std::map<std::string_view, T>& known) {
-  if (const auto found = known.find(name); found != known.end()) return found->second;
-  std::string all;
-  for (const auto& [word, unused] : known) all += fmt::format("{}{}", all.empty() ? "" : ", ", word);
-  fail(ErrorCode::bad_option, what, fmt::format("'{}' is not one of: {}", name, all));
-}
-
-mlw::Effort effort_named(std::string_view name) {
-  return named<mlw::Effort>("effort", name, {{"reference", mlw::Effort::reference}, {"regor", mlw::Effort::regor}});
-}
 
 weightmill::Traversal traversal_named(std::string_view name) {
   using weightmill::Traversal;

@@ -2,6 +2,7 @@
 
 from weightmill._error import Error
 from weightmill._codec import decode, decode_fast, encode, encode_fast, stream_statistics
+from weightmill._packed import Packed, pack, verify
 from weightmill._pack import (
     Accelerator,
     BlockShape,
@@ -43,3 +44,4 @@ __all__ += ["Agreement", "ConvPlan", "Diagnostic", "EngineView", "Grid", "ScaleC
 __all__ += ["agreement", "channel_agreement", "model_weights", "plan_conv", "plan_weights", "planner_weights"]
 __all__ += ["search_output_scale"]
 __all__ += ["FoldReport", "FoldedTensor", "fold"]
+__all__ += ["Packed", "pack", "verify"]

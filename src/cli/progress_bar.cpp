@@ -38,8 +38,12 @@ std::string progress_line(std::string_view stage, std::size_t done, std::size_t 
 
 ProgressBar::ProgressBar(bool quiet) : active_(!quiet && stderr_is_terminal()) {}
 
-ProgressBar::~ProgressBar() {
+ProgressBar::~ProgressBar() { finish(); }
+
+void ProgressBar::finish() {
+  const std::scoped_lock lock(mutex_);
   if (drawn_) fmt::print(stderr, "\r\033[K");
+  drawn_ = false;
 }
 
 Progress ProgressBar::callback() {

@@ -22,6 +22,9 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
+  /// Wipes the bar, so that the result can be printed. Later calls draw it again.
+  void finish();
+
   /// What the library calls.
   Progress callback();
 

@@ -11,11 +11,19 @@ inline constexpr const char* kExample =
     "  weightmill verify packed/ okay_nabu.tflite\n";
 
 // One function for each verb, in the file verb_NAME.cpp.
+void add_pack(Verbs& verbs);
 void add_squeeze(Verbs& verbs);
+void add_verify(Verbs& verbs);
+void add_inspect(Verbs& verbs);
+void add_targets(Verbs& verbs);
 
 /// All verbs, in the order of the help text.
 inline void add_verbs(Verbs& verbs) {
+  add_pack(verbs);
   add_squeeze(verbs);
+  add_verify(verbs);
+  add_inspect(verbs);
+  add_targets(verbs);
 }
 
 }  // namespace weightmill::cli

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <weightmill/model/packed.h>
+#include <weightmill/model/verify_report.h>
 
 namespace weightmill {
 
@@ -43,5 +44,11 @@ PackReport summarize(const Packed& packed);
 
 /// Schema "weightmill.pack/1".  [docs/cli.md]
 nlohmann::ordered_json to_json(const PackReport& report);
+
+/// The counts of all layers together.
+LayerCheck sum_of(const VerifyReport& report);
+
+/// Schema "weightmill.verify/1".  [docs/cli.md]
+nlohmann::ordered_json to_json(const VerifyReport& report);
 
 }  // namespace weightmill

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <weightmill/base/error.h>
+#include <weightmill/codec/codec.h>
+
+/// The value that `name` stands for. Throws: bad_option if it is none of `known` (lists them).
+template <class T>
+T named(std::string_view what, std::string_view name, const std::map<std::string_view, T>& known) {
+  if (const auto found = known.find(name); found != known.end()) return found->second;
+  std::string all;
+  for (const auto& [word, unused] : known) all += fmt::format("{}{}", all.empty() ? "" : ", ", word);
+  weightmill::fail(weightmill::ErrorCode::bad_option, what, fmt::format("'{}' is not one of: {}", name, all));
+}
+
+inline weightmill::mlw::Effort effort_named(std::string_view name) {
+  using weightmill::mlw::Effort;
+  return named<Effort>("effort", name, {{"reference", Effort::reference}, {"regor", Effort::regor}});
+}

@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <weightmill/formats/formats.h>
+#include <weightmill/formats/packed_files.h>
+#include <weightmill/report/inspect.h>
+#include <weightmill/report/report.h>
+
+#include "console.h"
+#include "pack_table.h"
+#include "verbs.h"
+
+namespace weightmill::cli {
+namespace {
+
+struct InspectArguments {
+  Common common;
+  std::string file;
+};
+
+/// "-" where the file does not say or nothing can be counted.
+std::string count_text(std::int64_t count, std::uint64_t n) {
+  return count < 0 || n == 0 ? "-" : fmt::format("{:.1f} %", 100.0 * static_cast<double>(count) / static_cast<double>(n));
+}
+
+std::vector<std::string> cells_of(const InspectRow& row) {
+  const std::string scales = row.n_scales == 0 ? "-" : row.n_scales == 1 ? "per tensor" : fmt::format("per channel ({})", row.n_scales);
+  const std::string zero_point = row.n_scales == 0 ? "-"
+                                 : row.lowest_zero_point == row.highest_zero_point
+                                     ? std::to_string(row.lowest_zero_point)
+                                     : fmt::format("{}..{}", row.lowest_zero_point, row.highest_zero_point);
+  return {std::to_string(row.node), row.op_name, row.name, std::string(name_of(row.dtype)), to_string(row.shape), scales, zero_point,
+          with_thin_groups(row.n_weights), count_text(row.n_zero_weights, row.n_weights), row.n_distinct < 0 ? "-" : std::to_string(row.n_distinct),
+          row.entropy_bits < 0 ? "-" : fmt::format("{:.2f}", row.entropy_bits)};
+}
+
+void print_table(const InspectReport& report) {
+  fmt::print("{}  {}{}{}  {} operators, {} tensors\n\n", report.file, report.format, report.description.empty() ? "" : ", ", report.description,
+             report.n_operators, report.n_tensors);
+  std::vector<std::vector<std::string>> rows;
+  for (const InspectRow& row : report.rows) rows.push_back(cells_of(row));
+  fmt::print("{}", format_table({"node", "operator", "weights", "dtype", "shape", "scales", "zero point", "count", "zeros", "distinct", "entropy bits"}, rows, "><<<<<>>>>>"));
+}
+
+int run(const InspectArguments& arguments) {
+  if (is_packed(arguments.file)) {
+    const PackReport report = summarize(read_packed(arguments.file).packed);
+    if (arguments.common.json) fmt::print("{}\n", to_json(report).dump(1));
+    else print_pack_table(report);
+    return 0;
+  }
+  const InspectReport report = inspect(read_model(arguments.file));
+  if (arguments.common.json) fmt::print("{}\n", to_json(report).dump(1));
+  else print_table(report);
+  return 0;
+}
+
+}  // namespace
+
+void add_inspect(Verbs& verbs) {
+  auto arguments = std::make_shared<InspectArguments>();
+  CLI::App& verb = verbs.add("inspect", "What is in a file: one row for each weight-bearing operator", arguments->common,
+                             [arguments] { return run(*arguments); });
+  verb.add_option("FILE", arguments->file, "Model or packed folder")->required();
+}
+
+}  // namespace weightmill::cli
