@@ -1,3 +1,4 @@
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -82,12 +83,21 @@ QuantizedConv plan_held(const nb::dict& fields) {
   return plan_conv(held.request);
 }
 
-nb::tuple search_held(const nb::dict& fields, unsigned n_candidates) {
+/// The callable runs with the lock that this thread has given back.
+std::function<double(const QuantizedConv&)> noise_of(const std::optional<nb::callable>& measured_noise) {
+  if (!measured_noise) return {};
+  return [&](const QuantizedConv& plan) {
+    const nb::gil_scoped_acquire acquire;
+    return nb::cast<double>((*measured_noise)(nb::cast(plan)));
+  };
+}
+
+nb::tuple search_held(const nb::dict& fields, unsigned n_candidates, const std::optional<nb::callable>& measured_noise) {
   const HeldRequest held(fields);
   ScaleChoice choice;
   {
     const nb::gil_scoped_release release;
-    ScaleSearch search{.n_candidates = n_candidates};
+    ScaleSearch search{.n_candidates = n_candidates, .measured_noise = noise_of(measured_noise)};
     if (held.input_square) search.input_square = floats_of(*held.input_square);
     choice = search_output_scale(held.request, search);
   }
@@ -199,6 +209,7 @@ void bind_quantize(nb::module_& m) {
            "bool -> (input scale, weight scales, output scale, int64 bias).");
   m.def("plan_conv", &plan_held, nb::arg("fields"), "Fields of a request -> QuantizedConv. Raises Error.");
   m.def("search_output_scale", &search_held, nb::arg("fields"), nb::arg("n_candidates"),
+        nb::arg("measured_noise").none(),
         "Fields of a request -> (QuantizedConv, range factor, noise, noise without search). Raises Error.");
   m.def("plan_weights", &plan_weights_held, nb::arg("weights").noconvert(), nb::arg("name"), nb::arg("bits"),
         nb::arg("per_channel"), nb::arg("group_size"), "float32 [.., I, G, O] -> dict. Raises Error.");

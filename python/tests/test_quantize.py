@@ -226,6 +226,15 @@ def test_search_expects_no_more_noise_than_without():
     assert choice.plan.verify() == []
 
 
+def test_search_takes_the_plan_that_measures_best():
+    seen = []
+    measure = lambda plan: seen.append(plan.output.steps_per_unit) or len(seen) == 1
+    choice = weightmill.search_output_scale(WEIGHTS, BIAS, (0.05, 3), (-4.0, 4.0), n_candidates=4, measured_noise=measure)
+    assert len(seen) == 4
+    assert choice.plan.output.steps_per_unit == seen[1]
+    assert (choice.noise, choice.noise_without) == (0.0, 1.0)
+
+
 def test_agreement_says_decibels_and_steps():
     reference = np.float32([[3, 4]])
     result = weightmill.agreement(reference, np.array([[6, 9]]), weightmill.Grid(2.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -185,14 +185,17 @@ def plan_conv(
 
 
 def search_output_scale(weights, bias, input_quant, output_range, mode="pow2_i8", *, n_candidates: int = 16,
-                        input_square: np.ndarray | None = None, **options) -> ScaleChoice:
+                        input_square: np.ndarray | None = None, measured_noise: Callable[[ConvPlan], float] | None = None,
+                        **options) -> ScaleChoice:
     """Plans a layer at n_candidates output scales within a factor of two and keeps the one of least expected noise.
 
     input_square: float32 [G * I], mean of the squared input in real units; None: a guess from input_quant.
+    measured_noise: called with each plan instead of estimating, say to simulate it on samples; the least result wins.
     The rest as plan_conv.
     """
     fields = _request(weights, bias, input_quant, output_range, mode, input_square=input_square, **options)
-    record, *numbers = _weightmill.search_output_scale(fields, n_candidates)
+    measure = None if measured_noise is None else lambda record: float(measured_noise(_plan(record)))
+    record, *numbers = _weightmill.search_output_scale(fields, n_candidates, measure)
     return ScaleChoice(_plan(record), *numbers)
 
 

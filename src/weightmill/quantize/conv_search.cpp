@@ -71,7 +71,7 @@ ScaleChoice search_output_scale(const ConvRequest& request, const ScaleSearch& s
     candidate.output = {request.output.low * factor, request.output.high * factor};
     if (!std::isfinite(candidate.output.low) || !std::isfinite(candidate.output.high)) break;
     QuantizedConv plan = plan_conv(candidate);
-    const double noise = expected_noise(layer, plan, squares);
+    const double noise = search.measured_noise ? search.measured_noise(plan) : expected_noise(layer, plan, squares);
     if (i == 0) best.noise_without = noise;
     if (i == 0 || noise < best.noise) {
       best.plan = std::move(plan);

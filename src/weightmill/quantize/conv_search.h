@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -13,13 +14,16 @@ struct ScaleSearch {
   /// G * I; mean of the squared input in real units. Absent: the input spans its grid as a normal distribution of six
   /// standard deviations does.
   std::optional<std::span<const float>> input_square = {};
+  /// Measures the noise of a plan instead, say by simulation on samples; must be finite. An estimate takes neighbouring
+  /// inputs for independent, which those behind a ReLU are not: measured noise finds better scales.
+  std::function<double(const QuantizedConv&)> measured_noise = {};
 };
 
 /// What the search found.
 struct ScaleChoice {
   QuantizedConv plan;
   double range_factor = 1;   ///< the output range planned for, over the calibrated one
-  double noise = 0;          ///< mean square error expected at the output, real units
+  double noise = 0;          ///< mean square error expected at the output, real units, or as measured
   double noise_without = 0;  ///< the same at range_factor 1
 };
 

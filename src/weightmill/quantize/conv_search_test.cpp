@@ -1,5 +1,6 @@
 #include "conv_search.h"
 
+#include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -49,6 +50,16 @@ TEST(SearchOutputScale, WithOneCandidateIsThePlan) {
   EXPECT_EQ(choice.plan.weight, plan.weight);
   EXPECT_EQ(choice.plan.output, plan.output);
   EXPECT_EQ(choice.noise, choice.noise_without);
+}
+
+TEST(SearchOutputScale, TakesMeasuredNoiseWhereItIsGiven) {
+  const Drawn drawn(1, ConvMode::pow2_i8);
+  const double wanted = 1.5;
+  const double steps = plan_conv(drawn.request).output.steps_per_unit;
+  const auto distance = [&](const QuantizedConv& plan) { return std::abs(steps / plan.output.steps_per_unit - wanted); };
+  const ScaleChoice choice = search_output_scale(drawn.request, {.measured_noise = distance});
+  EXPECT_NEAR(choice.range_factor, wanted, 0.05);
+  EXPECT_LE(choice.noise, choice.noise_without);
 }
 
 TEST(SearchOutputScale, RefusesByName) {
