@@ -7,7 +7,7 @@
 
 namespace weightmill {
 
-/// All Ethos-U configurations, smallest first within each family.  [docs/accelerators.md]
+/// All Ethos-U configurations, smallest first within each family.  [docs/brick-order.md §1]
 std::span<const Accelerator> accelerators();
 
 /// The accelerator that Vela calls `name`, e.g. "ethos-u55-128"; case, "-" and "_" do not matter, so that the API's
