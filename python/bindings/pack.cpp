@@ -41,14 +41,20 @@ using Ohwi = std::array<int, 4>;
 weightmill::Traversal traversal_named(std::string_view name) {
   using weightmill::Traversal;
   return named<Traversal>("traversal", name,
-                          {{"depth_first", Traversal::depth_first}, {"part_kernel_first", Traversal::part_kernel_first}, {"depthwise", Traversal::depthwise}});
+                          {{"depth_first", Traversal::depth_first},
+                           {"part_kernel_first", Traversal::part_kernel_first},
+                           {"depthwise", Traversal::depthwise}});
 }
 
 weightmill::NpuBlockType block_type_named(std::string_view name) {
   using weightmill::NpuBlockType;
   return named<NpuBlockType>("block type", name,
-                             {{"convolution", NpuBlockType::convolution}, {"depthwise", NpuBlockType::depthwise}, {"vector_product", NpuBlockType::vector_product},
-                              {"ConvolutionMxN", NpuBlockType::convolution}, {"ConvolutionDepthWise", NpuBlockType::depthwise}, {"VectorProduct", NpuBlockType::vector_product}});
+                             {{"convolution", NpuBlockType::convolution},
+                              {"depthwise", NpuBlockType::depthwise},
+                              {"vector_product", NpuBlockType::vector_product},
+                              {"ConvolutionMxN", NpuBlockType::convolution},
+                              {"ConvolutionDepthWise", NpuBlockType::depthwise},
+                              {"VectorProduct", NpuBlockType::vector_product}});
 }
 
 /// The words of Vela, which has one more for "no choice was made".
@@ -83,11 +89,13 @@ int extent(const Volume& volume, std::size_t axis) {
 }
 
 WeightVolume ohwi_volume(const Volume& v, int zero_point) {
-  return weightmill::volume_from_ohwi(values_of(v), {extent(v, 0), extent(v, 1), extent(v, 2), extent(v, 3)}, zero_point);
+  return weightmill::volume_from_ohwi(values_of(v), {extent(v, 0), extent(v, 1), extent(v, 2), extent(v, 3)},
+                                      zero_point);
 }
 
 WeightVolume hwio_volume(const Volume& v, int zero_point) {
-  return weightmill::volume_from_hwio(values_of(v), {extent(v, 3), extent(v, 0), extent(v, 1), extent(v, 2)}, zero_point);
+  return weightmill::volume_from_hwio(values_of(v), {extent(v, 3), extent(v, 0), extent(v, 1), extent(v, 2)},
+                                      zero_point);
 }
 
 auto brick_order(const Volume& volume, int zero_point, const BrickGeometry& geometry, bool fast) {
@@ -98,7 +106,8 @@ auto brick_order(const Volume& volume, int zero_point, const BrickGeometry& geom
 }
 
 auto brick_indices(const Ohwi& ohwi, const BrickGeometry& geometry, bool fast) {
-  return to_numpy(released([&] { return fast ? fast_indices(ohwi, geometry) : weightmill::brick_indices(ohwi, geometry); }));
+  return to_numpy(
+      released([&] { return fast ? fast_indices(ohwi, geometry) : weightmill::brick_indices(ohwi, geometry); }));
 }
 
 nb::tuple reorder_encode(const Volume& volume, int zero_point, const BrickGeometry& geometry, std::string_view effort) {
@@ -177,7 +186,8 @@ struct CompressOptions {
   int jobs;
 };
 
-weightmill::CompressRequest request_of(const Volume& hwio, const CompressOptions& o, std::string_view block_type, std::string_view effort) {
+weightmill::CompressRequest request_of(const Volume& hwio, const CompressOptions& o, std::string_view block_type,
+                                       std::string_view effort) {
   weightmill::CompressRequest r;
   r.weights = hwio_volume(hwio, o.zero_point);
   r.block_type = block_type_named(block_type);
@@ -193,12 +203,15 @@ weightmill::CompressRequest request_of(const Volume& hwio, const CompressOptions
   return r;
 }
 
-nb::dict compress_weights(const Volume& hwio, std::string_view accelerator, const CompressOptions& options, std::string_view block_type,
-                          std::string_view effort, weightmill::WeightCache* cache, std::uint64_t equivalence_id) {
+nb::dict compress_weights(const Volume& hwio, std::string_view accelerator, const CompressOptions& options,
+                          std::string_view block_type, std::string_view effort, weightmill::WeightCache* cache,
+                          std::uint64_t equivalence_id) {
   const weightmill::Accelerator& npu = weightmill::find_accelerator(accelerator);
   const weightmill::CompressRequest request = request_of(hwio, options, block_type, effort);
-  const auto result =
-      released([&] { return cache != nullptr ? cache->compress(equivalence_id, request, npu) : weightmill::compress_weights(request, npu); });
+  const auto result = released([&] {
+    return cache != nullptr ? cache->compress(equivalence_id, request, npu)
+                            : weightmill::compress_weights(request, npu);
+  });
   return compressed_record(result, request.block_type);
 }
 
@@ -209,7 +222,8 @@ weightmill::DType dtype_named(std::string_view name) {
 
 weightmill::ScalingRule rule_named(std::string_view name) {
   using weightmill::ScalingRule;
-  return named<ScalingRule>("scaling", name, {{"2020", ScalingRule::v2020}, {"vela5", ScalingRule::vela5}, {"regor", ScalingRule::regor}});
+  return named<ScalingRule>(
+      "scaling", name, {{"2020", ScalingRule::v2020}, {"vela5", ScalingRule::vela5}, {"regor", ScalingRule::regor}});
 }
 
 struct ScaleOptions {
@@ -218,8 +232,9 @@ struct ScaleOptions {
   bool fully_connected = false, bias_is_64_bit = false, rescale_for_activation = false;
 };
 
-std::vector<weightmill::ChannelRecord> channel_records(const std::vector<std::int64_t>& biases, const std::vector<float>& weight_scales,
-                                                       const ScaleOptions& o, bool reduced_always) {
+std::vector<weightmill::ChannelRecord> channel_records(const std::vector<std::int64_t>& biases,
+                                                       const std::vector<float>& weight_scales, const ScaleOptions& o,
+                                                       bool reduced_always) {
   weightmill::ScaleRequest r;
   r.rule = rule_named(o.rule);
   r.ifm_dtype = dtype_named(o.ifm_dtype);
@@ -253,19 +268,22 @@ nb::dict scales_record(const weightmill::PackedRecords& packed, std::size_t n_ch
   nb::dict record;
   record["compressed_values"] = values;
   record["substream_offsets"] = offsets;
-  record["storage_shape"] = nb::make_tuple(n_channels + (n_padding + weightmill::kRecordBytes - 1) / weightmill::kRecordBytes);
+  record["storage_shape"] =
+      nb::make_tuple(n_channels + (n_padding + weightmill::kRecordBytes - 1) / weightmill::kRecordBytes);
   record["element_size_bytes"] = weightmill::kRecordBytes;
   return record;
 }
 
-nb::dict pack_scales(const std::vector<std::int64_t>& biases, const std::vector<float>& weight_scales, const ScaleOptions& options,
-                     std::string_view accelerator, int ofm_depth_step, int ofm_ublock_depth) {
+nb::dict pack_scales(const std::vector<std::int64_t>& biases, const std::vector<float>& weight_scales,
+                     const ScaleOptions& options, std::string_view accelerator, int ofm_depth_step,
+                     int ofm_ublock_depth) {
   const weightmill::Accelerator& npu = weightmill::find_accelerator(accelerator);
   const bool u85 = npu.family == weightmill::NpuFamily::u85;
   const bool wide = u85 && options.ifm_dtype == "int16";
   const auto records = channel_records(biases, weight_scales, options, wide);
   const auto format = wide ? weightmill::RecordFormat::bias48_scale15 : weightmill::RecordFormat::bias32_scale31;
-  const auto packed = u85 ? pack_records_u85(records, ofm_depth_step, ofm_ublock_depth, format) : pack_records(records, ofm_depth_step, npu.cores);
+  const auto packed = u85 ? pack_records_u85(records, ofm_depth_step, ofm_ublock_depth, format)
+                          : pack_records(records, ofm_depth_step, npu.cores);
   return scales_record(packed, biases.size());
 }
 
@@ -283,7 +301,8 @@ nb::tuple simplified_add_sub(double a, double b, double out, int input_shift) {
 
 nb::tuple advanced_add_sub(double a, double b, double out, int ifm_bits) {
   const auto s = weightmill::advanced_elementwise_add_sub_scale(a, b, out, ifm_bits);
-  return nb::make_tuple(s.input.multiplier, s.input.shift, s.output.multiplier, s.output.shift, static_cast<int>(s.operand));
+  return nb::make_tuple(s.input.multiplier, s.input.shift, s.output.multiplier, s.output.shift,
+                        static_cast<int>(s.operand));
 }
 
 void bind_geometry(nb::module_& m) {
@@ -300,15 +319,17 @@ void bind_geometry(nb::module_& m) {
       .def_rw("sparse", &BrickGeometry::sparse)
       .def_ro("cores", &BrickGeometry::cores)
       .def_rw("core", &BrickGeometry::core);
-  m.def("geometry", &geometry_of, nb::arg("accelerator"), nb::arg("traversal"), "The accelerator's own part of a geometry. Raises Error.");
+  m.def("geometry", &geometry_of, nb::arg("accelerator"), nb::arg("traversal"),
+        "The accelerator's own part of a geometry. Raises Error.");
 }
 
 void bind_orders(nb::module_& m) {
-  m.def("brick_order", &brick_order, nb::arg("volume").noconvert(), nb::arg("zero_point"), nb::arg("geometry"), nb::arg("fast"),
-        "int8, uint8 or int16 OHWI -> int16 [N]. Raises Error.");
-  m.def("brick_indices", &brick_indices, nb::arg("ohwi"), nb::arg("geometry"), nb::arg("fast"), "-> int32 [N]. Raises Error.");
-  m.def("reorder_encode", &reorder_encode, nb::arg("volume").noconvert(), nb::arg("zero_point"), nb::arg("geometry"), nb::arg("effort"),
-        "int8, uint8 or int16 OHWI -> (bytearray, N). Raises Error.");
+  m.def("brick_order", &brick_order, nb::arg("volume").noconvert(), nb::arg("zero_point"), nb::arg("geometry"),
+        nb::arg("fast"), "int8, uint8 or int16 OHWI -> int16 [N]. Raises Error.");
+  m.def("brick_indices", &brick_indices, nb::arg("ohwi"), nb::arg("geometry"), nb::arg("fast"),
+        "-> int32 [N]. Raises Error.");
+  m.def("reorder_encode", &reorder_encode, nb::arg("volume").noconvert(), nb::arg("zero_point"), nb::arg("geometry"),
+        nb::arg("effort"), "int8, uint8 or int16 OHWI -> (bytearray, N). Raises Error.");
   m.def("accelerators", &accelerators, "The table, as dictionaries.");
 }
 
@@ -317,29 +338,43 @@ void bind_compress(nb::module_& m) {
       .def(nb::init<>())
       .def_prop_ro("n_hits", &weightmill::WeightCache::n_hits);
   nb::class_<CompressOptions>(m, "CompressOptions")
-      .def(nb::init<int, int, int, int, std::array<int, 2>, bool, bool, int>(), nb::arg("zero_point"), nb::arg("ofm_block_depth"),
-           nb::arg("ofm_depth_step"), nb::arg("ifm_bits"), nb::arg("dilation_hw"), nb::arg("flip"), nb::arg("double_buffer"), nb::arg("jobs"));
-  m.def("compress_weights", &compress_weights, nb::arg("hwio").noconvert(), nb::arg("accelerator"), nb::arg("options"), nb::arg("block_type"),
-        nb::arg("effort"), nb::arg("cache").none(), nb::arg("equivalence_id"), "int8, uint8 or int16 HWIO -> dict. Raises Error.");
+      .def(nb::init<int, int, int, int, std::array<int, 2>, bool, bool, int>(), nb::arg("zero_point"),
+           nb::arg("ofm_block_depth"), nb::arg("ofm_depth_step"), nb::arg("ifm_bits"), nb::arg("dilation_hw"),
+           nb::arg("flip"), nb::arg("double_buffer"), nb::arg("jobs"));
+  m.def("compress_weights", &compress_weights, nb::arg("hwio").noconvert(), nb::arg("accelerator"), nb::arg("options"),
+        nb::arg("block_type"), nb::arg("effort"), nb::arg("cache").none(), nb::arg("equivalence_id"),
+        "int8, uint8 or int16 HWIO -> dict. Raises Error.");
 }
 
 void bind_scales(nb::module_& m) {
   nb::class_<ScaleOptions>(m, "ScaleOptions")
-      .def(nb::init<std::string, std::string, float, float, bool, bool, bool>(), nb::arg("rule"), nb::arg("ifm_dtype"), nb::arg("ifm_scale"),
-           nb::arg("ofm_scale"), nb::arg("fully_connected"), nb::arg("bias_is_64_bit"), nb::arg("rescale_for_activation"));
-  m.def("pack_scales", &pack_scales, nb::arg("biases"), nb::arg("weight_scales"), nb::arg("options"), nb::arg("accelerator"),
-        nb::arg("ofm_depth_step"), nb::arg("ofm_ublock_depth"), "-> dict. Raises Error.");
-  m.def("pack_record", &pack_record, nb::arg("bias"), nb::arg("scale"), nb::arg("shift"), "-> bytearray(10). Raises Error.");
-  m.def("quantise_scale", [](double x) { return pair_of(weightmill::quantise_scale(x)); }, nb::arg("scale"), "-> (multiplier, shift).");
-  m.def("reduced_quantise_scale", [](double x) { return pair_of(weightmill::reduced_quantise_scale(x)); }, nb::arg("scale"), "-> (multiplier, shift).");
-  m.def("quantise_pooling_scale", [](std::int64_t n, int bits) { return pair_of(weightmill::quantise_pooling_scale(n, bits)); },
-        nb::arg("nr_kernel_elements"), nb::arg("rescale_bits"), "-> (multiplier, shift).");
-  m.def("elementwise_mul_scale", [](double a, double b, double out, bool d) { return pair_of(weightmill::elementwise_mul_scale(a, b, out, d)); },
-        nb::arg("input_scale"), nb::arg("input2_scale"), nb::arg("output_scale"), nb::arg("use_double"), "-> (multiplier, shift).");
-  m.def("simplified_elementwise_add_sub_scale", &simplified_add_sub, nb::arg("input1_scale"), nb::arg("input2_scale"), nb::arg("output_scale"),
-        nb::arg("input_shift"), "-> (rescale 1, rescale 2, multiplier, shift).");
-  m.def("advanced_elementwise_add_sub_scale", &advanced_add_sub, nb::arg("input1_scale"), nb::arg("input2_scale"), nb::arg("output_scale"),
-        nb::arg("bitdepth"), "-> (multiplier, shift, output multiplier, output shift, operand to scale).");
+      .def(nb::init<std::string, std::string, float, float, bool, bool, bool>(), nb::arg("rule"), nb::arg("ifm_dtype"),
+           nb::arg("ifm_scale"), nb::arg("ofm_scale"), nb::arg("fully_connected"), nb::arg("bias_is_64_bit"),
+           nb::arg("rescale_for_activation"));
+  m.def("pack_scales", &pack_scales, nb::arg("biases"), nb::arg("weight_scales"), nb::arg("options"),
+        nb::arg("accelerator"), nb::arg("ofm_depth_step"), nb::arg("ofm_ublock_depth"), "-> dict. Raises Error.");
+  m.def("pack_record", &pack_record, nb::arg("bias"), nb::arg("scale"), nb::arg("shift"),
+        "-> bytearray(10). Raises Error.");
+  m.def(
+      "quantise_scale", [](double x) { return pair_of(weightmill::quantise_scale(x)); }, nb::arg("scale"),
+      "-> (multiplier, shift).");
+  m.def(
+      "reduced_quantise_scale", [](double x) { return pair_of(weightmill::reduced_quantise_scale(x)); },
+      nb::arg("scale"), "-> (multiplier, shift).");
+  m.def(
+      "quantise_pooling_scale",
+      [](std::int64_t n, int bits) { return pair_of(weightmill::quantise_pooling_scale(n, bits)); },
+      nb::arg("nr_kernel_elements"), nb::arg("rescale_bits"), "-> (multiplier, shift).");
+  m.def(
+      "elementwise_mul_scale",
+      [](double a, double b, double out, bool d) { return pair_of(weightmill::elementwise_mul_scale(a, b, out, d)); },
+      nb::arg("input_scale"), nb::arg("input2_scale"), nb::arg("output_scale"), nb::arg("use_double"),
+      "-> (multiplier, shift).");
+  m.def("simplified_elementwise_add_sub_scale", &simplified_add_sub, nb::arg("input1_scale"), nb::arg("input2_scale"),
+        nb::arg("output_scale"), nb::arg("input_shift"), "-> (rescale 1, rescale 2, multiplier, shift).");
+  m.def("advanced_elementwise_add_sub_scale", &advanced_add_sub, nb::arg("input1_scale"), nb::arg("input2_scale"),
+        nb::arg("output_scale"), nb::arg("bitdepth"),
+        "-> (multiplier, shift, output multiplier, output shift, operand to scale).");
 }
 
 }  // namespace

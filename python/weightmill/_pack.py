@@ -52,8 +52,16 @@ def _accelerator(record: dict) -> Accelerator:
 # ---- Order ---------------------------------------------------------------------------------------------------------
 
 
-def brick_order(volume, accelerator: str = "ethos-u55-128", *, ofm_block_depth: int, traversal: str = "depth_first", zero_point: int = 0,
-                fast: bool = False, **geometry) -> np.ndarray:
+def brick_order(
+    volume,
+    accelerator: str = "ethos-u55-128",
+    *,
+    ofm_block_depth: int,
+    traversal: str = "depth_first",
+    zero_point: int = 0,
+    fast: bool = False,
+    **geometry,
+) -> np.ndarray:
     """The weights in the order in which the NPU's decoder hands them out, as int16, with zeros where it wants padding.
 
     volume: integers [O, H, W, I]; for depthwise weights O = channels and I = 1.
@@ -64,25 +72,56 @@ def brick_order(volume, accelerator: str = "ethos-u55-128", *, ofm_block_depth: 
     Raises Error if something makes no sense.
     """
     values = _volume(volume, 4)
-    return _weightmill.brick_order(values, zero_point, _geometry(accelerator, traversal, ofm_block_depth, **geometry), fast)
+    return _weightmill.brick_order(
+        values, zero_point, _geometry(accelerator, traversal, ofm_block_depth, **geometry), fast
+    )
 
 
-def brick_indices(shape, accelerator: str = "ethos-u55-128", *, ofm_block_depth: int, traversal: str = "depth_first", fast: bool = False,
-                  **geometry) -> np.ndarray:
+def brick_indices(
+    shape,
+    accelerator: str = "ethos-u55-128",
+    *,
+    ofm_block_depth: int,
+    traversal: str = "depth_first",
+    fast: bool = False,
+    **geometry,
+) -> np.ndarray:
     """Which weight of a volume of shape [O, H, W, I] each entry of brick_order() is, as an index into the flattened
     volume; -1 for padding. Arguments as there."""
     return _weightmill.brick_indices(tuple(shape), _geometry(accelerator, traversal, ofm_block_depth, **geometry), fast)
 
 
-def reorder_encode(volume, accelerator: str = "ethos-u55-128", *, ofm_block_depth: int, traversal: str = "depth_first", zero_point: int = 0,
-                   effort: str = "reference", **geometry) -> tuple[bytearray, int]:
+def reorder_encode(
+    volume,
+    accelerator: str = "ethos-u55-128",
+    *,
+    ofm_block_depth: int,
+    traversal: str = "depth_first",
+    zero_point: int = 0,
+    effort: str = "reference",
+    **geometry,
+) -> tuple[bytearray, int]:
     """encode(brick_order(...)) in one go: the stream and the number of weights it holds, padding included."""
     values = _volume(volume, 4)
-    return _weightmill.reorder_encode(values, zero_point, _geometry(accelerator, traversal, ofm_block_depth, **geometry), effort)
+    return _weightmill.reorder_encode(
+        values, zero_point, _geometry(accelerator, traversal, ofm_block_depth, **geometry), effort
+    )
 
 
-def _geometry(accelerator, traversal, ofm_block_depth, *, ifm_bits=8, dilation=(1, 1), stride=(1, 1), ofm_ublock_depth=None,
-              ifm_ublock_depth=None, ifm_block_depth=64, core=0, sparse=False):
+def _geometry(
+    accelerator,
+    traversal,
+    ofm_block_depth,
+    *,
+    ifm_bits=8,
+    dilation=(1, 1),
+    stride=(1, 1),
+    ofm_ublock_depth=None,
+    ifm_ublock_depth=None,
+    ifm_block_depth=64,
+    core=0,
+    sparse=False,
+):
     geometry = _weightmill.geometry(accelerator, traversal)
     if min(dilation) < 1:
         raise Error(f"dilation: is {tuple(dilation)}, wanted at least 1", "bad_request")
@@ -130,9 +169,23 @@ class CompressedWeights:
     block_traversal: str  #: Vela's word: "DepthFirst", "PartKernelFirst", "DepthWise", "Default"
 
 
-def compress_weights(values, accelerator: str, *, ofm_block_depth: int, ofm_depth_step: Optional[int] = None, zero_point: int = 0,
-                     block_type: str = "convolution", ifm_bits: int = 8, dilation_hw=(1, 1), flip: bool = False, double_buffer: bool = False,
-                     effort: str = "reference", jobs: int = 1, cache: Optional[WeightCache] = None, equivalence_id: int = 0) -> CompressedWeights:
+def compress_weights(
+    values,
+    accelerator: str,
+    *,
+    ofm_block_depth: int,
+    ofm_depth_step: Optional[int] = None,
+    zero_point: int = 0,
+    block_type: str = "convolution",
+    ifm_bits: int = 8,
+    dilation_hw=(1, 1),
+    flip: bool = False,
+    double_buffer: bool = False,
+    effort: str = "reference",
+    jobs: int = 1,
+    cache: Optional[WeightCache] = None,
+    equivalence_id: int = 0,
+) -> CompressedWeights:
     """Compresses a weight tensor for U55 or U65 as the classic compressor of Vela does.
 
     values: integers [H, W, I, O] or [I, O]; depthwise weights have I = 1.
@@ -146,8 +199,12 @@ def compress_weights(values, accelerator: str, *, ofm_block_depth: int, ofm_dept
         values = values[None, None]
     hwio = _volume(values, 4)
     step = max(hwio.shape[3], 1) if ofm_depth_step is None else ofm_depth_step
-    options = _weightmill.CompressOptions(zero_point, ofm_block_depth, step, ifm_bits, tuple(dilation_hw), flip, double_buffer, jobs)
-    return CompressedWeights(**_weightmill.compress_weights(hwio, accelerator, options, block_type, effort, cache, equivalence_id))
+    options = _weightmill.CompressOptions(
+        zero_point, ofm_block_depth, step, ifm_bits, tuple(dilation_hw), flip, double_buffer, jobs
+    )
+    return CompressedWeights(
+        **_weightmill.compress_weights(hwio, accelerator, options, block_type, effort, cache, equivalence_id)
+    )
 
 
 # ---- Scales ----------------------------------------------------------------------------------------------------------
@@ -163,9 +220,21 @@ class PackedScales:
     element_size_bytes: int  #: of a record
 
 
-def pack_scales(biases, ifm_scale: float, ofm_scale: float, weight_scales, *, accelerator: str, ifm_dtype: str = "int8",
-                ofm_depth_step: Optional[int] = None, scaling: str = "2020", rescale_for_activation: bool = False,
-                fully_connected: bool = False, bias_is_64_bit: bool = False, ofm_ublock_depth: int = 16) -> PackedScales:
+def pack_scales(
+    biases,
+    ifm_scale: float,
+    ofm_scale: float,
+    weight_scales,
+    *,
+    accelerator: str,
+    ifm_dtype: str = "int8",
+    ofm_depth_step: Optional[int] = None,
+    scaling: str = "2020",
+    rescale_for_activation: bool = False,
+    fully_connected: bool = False,
+    bias_is_64_bit: bool = False,
+    ofm_ublock_depth: int = 16,
+) -> PackedScales:
     """Makes multiplier and shift of each output channel and packs them with its bias.
 
     biases: one integer for each channel. weight_scales: one, or one for each channel; scales are real units per step and
@@ -176,8 +245,15 @@ def pack_scales(biases, ifm_scale: float, ofm_scale: float, weight_scales, *, ac
     biases = [int(bias) for bias in biases]
     step = max(len(biases), 1) if ofm_depth_step is None else ofm_depth_step
     scales = np.atleast_1d(np.asarray(weight_scales, np.float32)).tolist()
-    options = _weightmill.ScaleOptions(scaling, np.dtype(ifm_dtype).name, float(np.float32(ifm_scale)), float(np.float32(ofm_scale)),
-                                       fully_connected, bias_is_64_bit, rescale_for_activation)
+    options = _weightmill.ScaleOptions(
+        scaling,
+        np.dtype(ifm_dtype).name,
+        float(np.float32(ifm_scale)),
+        float(np.float32(ofm_scale)),
+        fully_connected,
+        bias_is_64_bit,
+        rescale_for_activation,
+    )
     return PackedScales(**_weightmill.pack_scales(biases, scales, options, accelerator, step, ofm_ublock_depth))
 
 
@@ -186,18 +262,22 @@ def quantise_pooling_scale(nr_kernel_elements: int, rescale_bits: int = 0) -> tu
     return _weightmill.quantise_pooling_scale(nr_kernel_elements, rescale_bits)
 
 
-def elementwise_mul_scale(input_scale: float, input2_scale: float, output_scale: float, use_double: bool = False) -> tuple[int, int]:
+def elementwise_mul_scale(
+    input_scale: float, input2_scale: float, output_scale: float, use_double: bool = False
+) -> tuple[int, int]:
     """(multiplier, shift) of an elementwise product, from float32 arithmetic unless use_double."""
     return _weightmill.elementwise_mul_scale(input_scale, input2_scale, output_scale, use_double)
 
 
-def simplified_elementwise_add_sub_scale(input1_scale: float, input2_scale: float, output_scale: float,
-                                         input_shift: int = 16) -> tuple[float, float, int, int]:
+def simplified_elementwise_add_sub_scale(
+    input1_scale: float, input2_scale: float, output_scale: float, input_shift: int = 16
+) -> tuple[float, float, int, int]:
     """(rescale of operand 1, of operand 2, output multiplier, output shift) of an elementwise sum."""
     return _weightmill.simplified_elementwise_add_sub_scale(input1_scale, input2_scale, output_scale, input_shift)
 
 
-def advanced_elementwise_add_sub_scale(input1_scale: float, input2_scale: float, output_scale: float,
-                                       bitdepth: int) -> tuple[int, int, int, int, int]:
+def advanced_elementwise_add_sub_scale(
+    input1_scale: float, input2_scale: float, output_scale: float, bitdepth: int
+) -> tuple[int, int, int, int, int]:
     """(multiplier, shift, output multiplier, output shift, operand to scale: 1 or 2) of an elementwise sum."""
     return _weightmill.advanced_elementwise_add_sub_scale(input1_scale, input2_scale, output_scale, bitdepth)

@@ -28,15 +28,28 @@ def decode(input, verbose=0, /):
     return _weightmill.mlw_decode_list(input)
 
 
-def reorder_encode(ifm_ublock_depth, ofm_ublock_depth, input, ofm_block_depth, is_depthwise, is_partkernel, ifm_bitdepth, decomp_h, decomp_w,
-                   verbose=0, /):
+def reorder_encode(
+    ifm_ublock_depth,
+    ofm_ublock_depth,
+    input,
+    ofm_block_depth,
+    is_depthwise,
+    is_partkernel,
+    ifm_bitdepth,
+    decomp_h,
+    decomp_w,
+    verbose=0,
+    /,
+):
     """Reorders weights [O, H, W, I] for the NPU and compresses them -> (bytearray, number of reordered weights).
 
     input: an array castable to int16, or nested lists of integers. Raises ValueError for input that is no such volume,
     for weights outside -255..255 and for depths and extents that are not positive.
     """
     numbers = (ifm_ublock_depth, ofm_ublock_depth, ofm_block_depth, ifm_bitdepth, decomp_h, decomp_w, verbose)
-    ifm_ublock_depth, ofm_ublock_depth, ofm_block_depth, ifm_bitdepth, decomp_h, decomp_w, _ = map(operator.index, numbers)
+    ifm_ublock_depth, ofm_ublock_depth, ofm_block_depth, ifm_bitdepth, decomp_h, decomp_w, _ = map(
+        operator.index, numbers
+    )
     depthwise, part_kernel = bool(operator.index(is_depthwise)), bool(operator.index(is_partkernel))
     volume = _int16_volume(input)
     if depthwise and part_kernel:  # one input channel with the rounding of the part-kernel traversal

@@ -52,8 +52,15 @@ def _is_part_kernel(block_traversal) -> bool:
     return block_traversal.name == "PART_KERNEL_FIRST"
 
 
-def npu_encode_weights(accelerator: NpuAccelerator, weights_volume: np.ndarray, dilation_xy: tuple[int, int], ifm_bitdepth: int,
-                       ofm_block_depth: int, is_depthwise: bool, block_traversal: NpuBlockTraversal) -> bytearray:
+def npu_encode_weights(
+    accelerator: NpuAccelerator,
+    weights_volume: np.ndarray,
+    dilation_xy: tuple[int, int],
+    ifm_bitdepth: int,
+    ofm_block_depth: int,
+    is_depthwise: bool,
+    block_traversal: NpuBlockTraversal,
+) -> bytearray:
     """Reorders and compresses the weights of one core.
 
     weights_volume: [O, H, W, I], castable to int16, zero point subtracted; depthwise weights have I = 1.

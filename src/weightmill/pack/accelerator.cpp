@@ -22,8 +22,13 @@ Accelerator classic(std::string name, NpuFamily family, int macs_per_cycle, int 
 }
 
 Accelerator u85(int macs_per_cycle, int cores, std::vector<BlockShape> ofm_ublocks, BlockShape ifm_ublock) {
-  return {fmt::format("ethos-u85-{}", macs_per_cycle), NpuFamily::u85, macs_per_cycle, cores,
-          std::move(ofm_ublocks), ifm_ublock, kLargestOfmBlockU85};
+  return {fmt::format("ethos-u85-{}", macs_per_cycle),
+          NpuFamily::u85,
+          macs_per_cycle,
+          cores,
+          std::move(ofm_ublocks),
+          ifm_ublock,
+          kLargestOfmBlockU85};
 }
 
 /// Blocks are width, height, depth here; the documents of U85 say height x width x depth.
@@ -70,7 +75,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
   constexpr std::size_t kLongestNameWorthComparing = 64;
   const std::string wanted = canonical(name.substr(0, kLongestNameWorthComparing));
   const auto table = accelerators();
-  const auto nearest = std::ranges::min_element(table, {}, [&](const Accelerator& a) { return distance(a.name, wanted); });
+  const auto nearest =
+      std::ranges::min_element(table, {}, [&](const Accelerator& a) { return distance(a.name, wanted); });
   std::string all;
   for (const Accelerator& a : table) all += (all.empty() ? "" : ", ") + a.name;
   fail(ErrorCode::bad_option, fmt::format("accelerator '{}'", name.substr(0, kLongestNameWorthComparing)),

@@ -81,7 +81,8 @@ class Count {
   friend Count operator+(Count a, Count b) noexcept { return a.value_ + b.value_; }
   std::uint64_t checked() const {
     if (value_ > kMostEntries) {
-      fail(ErrorCode::unsupported, "weights", "would take more than 2^30 entries in order; cut them by output channels");
+      fail(ErrorCode::unsupported, "weights",
+           "would take more than 2^30 entries in order; cut them by output channels");
     }
     return value_;
   }
@@ -124,7 +125,8 @@ Count count_u55(const std::array<int, 4>& ohwi, const BrickGeometry& g) {
   Count depth = 1;  // input channels written for each output channel and kernel element
   if (blocks.part_kernel) {
     const int n_full = ohwi[3] / blocks.ifm_block_depth, rest = ohwi[3] % blocks.ifm_block_depth;
-    depth = (Count(unsigned_of(n_full)) * n_steps(blocks.ifm_block_depth, g.ifm_ublock_depth) + n_steps(rest, g.ifm_ublock_depth)) *
+    depth = (Count(unsigned_of(n_full)) * n_steps(blocks.ifm_block_depth, g.ifm_ublock_depth) +
+             n_steps(rest, g.ifm_ublock_depth)) *
             unsigned_of(g.ifm_ublock_depth);
   } else if (!blocks.depthwise) {
     depth = Count(n_steps(ohwi[3], blocks.ifm_block_depth)) * n_steps(blocks.ifm_block_depth, g.ifm_ublock_depth) *
@@ -144,7 +146,8 @@ Count count_u85_round(const BrickGeometry& g, const U85Blocks& blocks, int heigh
   const auto rounding = unsigned_of(blocks.kernel_rounding);
   const std::uint64_t n_left = ceil_to(n, rounding) - n;
   const auto padding_of = [&](std::uint64_t n_padded) {
-    return Count(n_padded * unsigned_of(blocks.ifm_ublock_depth) * unsigned_of(g.ofm_ublock_depth) / unsigned_of(g.cores));
+    return Count(n_padded * unsigned_of(blocks.ifm_ublock_depth) * unsigned_of(g.ofm_ublock_depth) /
+                 unsigned_of(g.cores));
   };
   const std::uint64_t tail = blocks.depthwise ? unsigned_of(blocks.depthwise_padding) : 0;
   Count count = Count(n) * lanes * depth + Count(n / rounding) * padding_of(tail);
@@ -157,7 +160,8 @@ Count count_u85(const std::array<int, 4>& ohwi, const BrickGeometry& g) {
   Count rounds = 1;
   if (!blocks.depthwise) {
     const int n_full = ohwi[3] / g.ifm_block_depth, rest = ohwi[3] % g.ifm_block_depth;
-    rounds = Count(unsigned_of(n_full)) * n_steps(g.ifm_block_depth, blocks.ifm_ublock_depth) + n_steps(rest, blocks.ifm_ublock_depth);
+    rounds = Count(unsigned_of(n_full)) * n_steps(g.ifm_block_depth, blocks.ifm_ublock_depth) +
+             n_steps(rest, blocks.ifm_ublock_depth);
   }
   const Count round = sum_over_sub_kernels(ohwi, g, [&](int h, int w) { return count_u85_round(g, blocks, h, w); });
   return n_ofm_ublocks(ohwi[0], g) * rounds * round;
@@ -194,7 +198,8 @@ std::vector<Value> interleave(const BrickGeometry& geometry, std::uint64_t count
       const std::uint64_t n = std::min<std::uint64_t>(block, order.size() - from);
       const std::uint64_t to = from * cores + unsigned_of(core.core) * block;
       assert(to + n <= count);
-      std::copy_n(order.begin() + static_cast<std::ptrdiff_t>(from), n, result.begin() + static_cast<std::ptrdiff_t>(to));
+      std::copy_n(order.begin() + static_cast<std::ptrdiff_t>(from), n,
+                  result.begin() + static_cast<std::ptrdiff_t>(to));
     }
   }
   return result;
@@ -218,7 +223,8 @@ void brick_order(const WeightVolume& volume, const BrickGeometry& geometry, std:
   out.resize(ordered_count(volume.ohwi, geometry));
   std::visit(
       [&]<class T>(const std::span<const T>& values) {
-        OrderEmitter<WeightSource<T>> emitter({values.data(), volume.zero_point}, volume.ohwi, volume.stride, volume.origin, out.data());
+        OrderEmitter<WeightSource<T>> emitter({values.data(), volume.zero_point}, volume.ohwi, volume.stride,
+                                              volume.origin, out.data());
         walk(emitter, volume.ohwi, geometry);
         assert(emitter.end() == out.data() + out.size());
       },
@@ -251,12 +257,14 @@ std::uint64_t fast_ordered_count(const std::array<int, 4>& ohwi, const BrickGeom
 
 std::vector<std::int16_t> fast_order(const WeightVolume& volume, const BrickGeometry& geometry) {
   const std::uint64_t count = fast_ordered_count(volume.ohwi, geometry);
-  return interleave<std::int16_t>(geometry, count, [&](const BrickGeometry& core) { return brick_order(volume, core); });
+  return interleave<std::int16_t>(geometry, count,
+                                  [&](const BrickGeometry& core) { return brick_order(volume, core); });
 }
 
 std::vector<std::int32_t> fast_indices(const std::array<int, 4>& ohwi, const BrickGeometry& geometry) {
   const std::uint64_t count = fast_ordered_count(ohwi, geometry);
-  return interleave<std::int32_t>(geometry, count, [&](const BrickGeometry& core) { return brick_indices(ohwi, core); });
+  return interleave<std::int32_t>(geometry, count,
+                                  [&](const BrickGeometry& core) { return brick_indices(ohwi, core); });
 }
 
 }  // namespace weightmill

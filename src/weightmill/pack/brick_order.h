@@ -11,8 +11,8 @@ namespace weightmill {
 
 /// The order in which an Ethos-U's weight decoder hands out weights ("brick order"), exactly.  [docs/brick-order.md]
 ///
-/// `geometry` says for which NPU, traversal and block; the volume has the output channels of one depth slice and, on U55
-/// and U65, of one core. Where the order asks for a channel or kernel element that does not exist, it has a zero.
+/// `geometry` says for which NPU, traversal and block; the volume has the output channels of one depth slice and, on
+/// U55 and U65, of one core. Where the order asks for a channel or kernel element that does not exist, it has a zero.
 /// All functions throw: bad_request if an extent, block depth, sub-kernel, core or traversal makes no sense (names it);
 /// unsupported if the order would have more than 2^30 entries.
 

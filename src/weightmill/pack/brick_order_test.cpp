@@ -24,7 +24,7 @@ using testkit::Random;
 
 BrickGeometry geometry_of_case(const nlohmann::json& c) {
   BrickGeometry g;
-  g.traversal = c.at("is_depthwise") ? Traversal::depthwise
+  g.traversal = c.at("is_depthwise")  ? Traversal::depthwise
                 : c.at("part_kernel") ? Traversal::part_kernel_first
                                       : Traversal::depth_first;
   g.ifm_bits = c.at("ifm_bitdepth");
@@ -131,13 +131,17 @@ std::array<int, 4> random_shape(Random& random) {
 /// A geometry as an accelerator of the table would run it.
 BrickGeometry random_geometry(Random& random, const std::array<int, 4>& ohwi) {
   const auto table = accelerators();
-  const Accelerator& npu = table[static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(table.size()) - 1))];
+  const Accelerator& npu =
+      table[static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(table.size()) - 1))];
   BrickGeometry g;
   g.family = npu.family;
-  g.traversal = ohwi[3] == 1 ? Traversal::depthwise : random.chance(0.5) ? Traversal::part_kernel_first : Traversal::depth_first;
+  g.traversal = ohwi[3] == 1         ? Traversal::depthwise
+                : random.chance(0.5) ? Traversal::part_kernel_first
+                                     : Traversal::depth_first;
   g.ifm_bits = random.chance(0.3) ? 16 : 8;
   const auto& ublocks = npu.ofm_ublocks;
-  g.ofm_ublock_depth = ublocks[static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(ublocks.size()) - 1))].depth;
+  g.ofm_ublock_depth =
+      ublocks[static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(ublocks.size()) - 1))].depth;
   g.ifm_ublock_depth = npu.ifm_ublock.depth;
   g.ofm_block_depth = static_cast<int>(random.integer(1, 4)) * g.ofm_ublock_depth;
   g.sparse = npu.family == NpuFamily::u85 && ohwi[3] > 1 && random.chance(0.3);
@@ -152,7 +156,8 @@ BrickGeometry random_geometry(Random& random, const std::array<int, 4>& ohwi) {
 }
 
 std::vector<std::int16_t> random_values(Random& random, const std::array<int, 4>& ohwi) {
-  std::vector<std::int16_t> values(static_cast<std::size_t>(ohwi[0]) * static_cast<std::size_t>(ohwi[1] * ohwi[2] * ohwi[3]));
+  std::vector<std::int16_t> values(static_cast<std::size_t>(ohwi[0]) *
+                                   static_cast<std::size_t>(ohwi[1] * ohwi[2] * ohwi[3]));
   for (auto& value : values) value = static_cast<std::int16_t>(random.integer(-255, 255));
   return values;
 }

@@ -19,8 +19,10 @@ void check(const CompressRequest& r, const Accelerator& accelerator) {
   if (accelerator.family == NpuFamily::u85) {
     fail(ErrorCode::unsupported, accelerator.name, "the classic compressor is for Ethos-U55 and U65");
   }
-  if (r.ofm_block_depth < 1) fail(ErrorCode::bad_request, "ofm_block_depth", fmt::format("is {}, wanted at least 1", r.ofm_block_depth));
-  if (r.ofm_depth_step < 1) fail(ErrorCode::bad_request, "ofm_depth_step", fmt::format("is {}, wanted at least 1", r.ofm_depth_step));
+  if (r.ofm_block_depth < 1)
+    fail(ErrorCode::bad_request, "ofm_block_depth", fmt::format("is {}, wanted at least 1", r.ofm_block_depth));
+  if (r.ofm_depth_step < 1)
+    fail(ErrorCode::bad_request, "ofm_depth_step", fmt::format("is {}, wanted at least 1", r.ofm_depth_step));
   for (const int dilation : {r.dilation_h, r.dilation_w}) {
     if (dilation < 1 || dilation > kLargestDilation) {
       fail(ErrorCode::bad_request, "dilation", fmt::format("is {}, wanted 1..{}", dilation, kLargestDilation));
@@ -41,8 +43,8 @@ BrickGeometry geometry_of(const CompressRequest& r, const Accelerator& accelerat
 }
 
 /// What one core gets of one brick; empty where the brick has no channel for it.
-std::vector<std::uint8_t> compress_share(const CompressRequest& r, const WeightVolume& weights, BrickGeometry geometry, int first, int cores,
-                                         int core) {
+std::vector<std::uint8_t> compress_share(const CompressRequest& r, const WeightVolume& weights, BrickGeometry geometry,
+                                         int first, int cores, int core) {
   const int count = std::min(weights.n_channels() - first, r.ofm_depth_step);
   if (core >= count) return {};
   geometry.ofm_block_depth = r.ofm_block_depth > core ? core_block_depth(r.ofm_block_depth, cores, core) : 0;
@@ -51,7 +53,8 @@ std::vector<std::uint8_t> compress_share(const CompressRequest& r, const WeightV
 }
 
 /// Puts the shares of all cores together, brick after brick.
-void join(CompressedWeights& result, std::vector<std::vector<std::uint8_t>> shares, std::size_t n_cores, double n_nominal) {
+void join(CompressedWeights& result, std::vector<std::vector<std::uint8_t>> shares, std::size_t n_cores,
+          double n_nominal) {
   result.offsets.push_back(0);
   for (std::size_t first = 0; first < shares.size(); first += n_cores) {
     std::vector<std::uint8_t>& stream = result.values.emplace_back(std::move(shares[first]));
@@ -123,9 +126,11 @@ CompressedWeights compress_weights(const CompressRequest& request, const Acceler
   return result;
 }
 
-CompressedWeights WeightCache::compress(std::uint64_t equivalence_id, const CompressRequest& r, const Accelerator& accelerator) {
-  const Key key{equivalence_id, r.block_type, std::min(r.ofm_block_depth, r.weights.n_channels()), r.ofm_depth_step, r.ifm_bits,
-                r.dilation_h, r.dilation_w, r.flip, r.effort};
+CompressedWeights WeightCache::compress(std::uint64_t equivalence_id, const CompressRequest& r,
+                                        const Accelerator& accelerator) {
+  const Key key{equivalence_id,   r.block_type, std::min(r.ofm_block_depth, r.weights.n_channels()),
+                r.ofm_depth_step, r.ifm_bits,   r.dilation_h,
+                r.dilation_w,     r.flip,       r.effort};
   const auto found = entries_.find(key);
   if (found == entries_.end()) return entries_.emplace(key, compress_weights(r, accelerator)).first->second;
   ++n_hits_;

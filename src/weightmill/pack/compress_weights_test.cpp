@@ -19,7 +19,8 @@ using testkit::to_double;
 
 CompressRequest request_of_case(const GoldenSet& set, const nlohmann::json& c) {
   const auto shape = c.at("shape").get<std::vector<int>>();
-  const std::array<int, 4> ohwi = shape.size() == 2 ? std::array{shape[1], 1, 1, shape[0]} : std::array{shape[3], shape[0], shape[1], shape[2]};
+  const std::array<int, 4> ohwi =
+      shape.size() == 2 ? std::array{shape[1], 1, 1, shape[0]} : std::array{shape[3], shape[0], shape[1], shape[2]};
   const auto bytes = set.blob(c.at("quant_values"));
   WeightValues values = bytes;
   if (c.at("dtype") == "int8") values = std::span(reinterpret_cast<const std::int8_t*>(bytes.data()), bytes.size());

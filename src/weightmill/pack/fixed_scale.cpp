@@ -17,11 +17,13 @@ constexpr std::int64_t kLargestReduced = 32767;
 
 /// Multiplier and shift before any limit.
 FixedPoint split(double factor) {
-  if (!std::isfinite(factor)) fail(ErrorCode::bad_request, "scale", fmt::format("is {}, wanted a finite number", factor));
+  if (!std::isfinite(factor))
+    fail(ErrorCode::bad_request, "scale", fmt::format("is {}, wanted a finite number", factor));
   int exponent = 0;
   const double significand = std::frexp(factor, &exponent);
   // round_half_away equals trunc(x + 0.5) here: x has at most 53 bits of which 31 lie before the point.
-  return {static_cast<std::int64_t>(round_half_away(std::ldexp(significand, kMultiplierBits))), kMultiplierBits - exponent};
+  return {static_cast<std::int64_t>(round_half_away(std::ldexp(significand, kMultiplierBits))),
+          kMultiplierBits - exponent};
 }
 
 void check_divisor(const char* name, double value) {
@@ -89,7 +91,8 @@ FixedPoint quantise_pooling_scale(std::int64_t n_elements, int rescale_bits) {
   std::frexp(static_cast<double>(n_elements - 1), &exponent);
   const int shift = kMultiplierBits - rescale_bits + exponent;
   if (shift > kLargestShift) {
-    fail(ErrorCode::bad_request, "n_elements", fmt::format("{} elements need a shift of {}, wanted at most 63", n_elements, shift));
+    fail(ErrorCode::bad_request, "n_elements",
+         fmt::format("{} elements need a shift of {}, wanted at most 63", n_elements, shift));
   }
   const std::uint64_t scaled = (std::uint64_t{1} << shift) + (std::uint64_t{1} << exponent);
   return {static_cast<std::int64_t>(scaled / static_cast<std::uint64_t>(n_elements)), shift};

@@ -25,16 +25,19 @@ json result_of(const json& c) {
   const auto real = [&](std::size_t i) { return to_double(args.at(i)); };
   if (fn == "quantise_scale") return pair_of(quantise_scale(real(0)));
   if (fn == "reduced_quantise_scale") return pair_of(reduced_quantise_scale(real(0)));
-  if (fn == "quantise_pooling_scale") return pair_of(quantise_pooling_scale(args.at(0), args.size() > 1 ? args.at(1).get<int>() : 0));
+  if (fn == "quantise_pooling_scale")
+    return pair_of(quantise_pooling_scale(args.at(0), args.size() > 1 ? args.at(1).get<int>() : 0));
   if (fn == "elementwise_mul_scale") {
     return pair_of(elementwise_mul_scale(real(0), real(1), real(2), args.size() > 3 && args.at(3).get<bool>()));
   }
   if (fn == "simplified_elementwise_add_sub_scale") {
-    const auto s = simplified_elementwise_add_sub_scale(real(0), real(1), real(2), args.size() > 3 ? args.at(3).get<int>() : 16);
+    const auto s =
+        simplified_elementwise_add_sub_scale(real(0), real(1), real(2), args.size() > 3 ? args.at(3).get<int>() : 16);
     return json::array({s.a_rescale, s.b_rescale, s.output.multiplier, s.output.shift});
   }
   const auto s = advanced_elementwise_add_sub_scale(real(0), real(1), real(2), args.at(3));
-  return json::array({s.input.multiplier, s.input.shift, s.output.multiplier, s.output.shift, static_cast<int>(s.operand)});
+  return json::array(
+      {s.input.multiplier, s.input.shift, s.output.multiplier, s.output.shift, static_cast<int>(s.operand)});
 }
 
 TEST(FixedScale, EqualsVelasScaling) {

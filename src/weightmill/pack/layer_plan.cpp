@@ -15,8 +15,8 @@
 namespace weightmill {
 namespace {
 
-/// Deep enough that a feature map is read few times, and the accumulators of a smallest block still fit the memory of the
-/// smallest NPU: 64 channels x 4 bytes, twice, out of 16 KiB.
+/// Deep enough that a feature map is read few times, and the accumulators of a smallest block still fit the memory of
+/// the smallest NPU: 64 channels x 4 bytes, twice, out of 16 KiB.
 constexpr int kDefaultOfmBlockDepth = 64;
 
 int ifm_bits_of(const LayerSource& source) { return static_cast<int>(size_bits(source.layer.ifm_dtype)); }
@@ -31,14 +31,16 @@ int block_depth(const PackOptions& options, const Accelerator& accelerator, int 
   const int largest = accelerator.largest_ofm_block.depth;
   if (options.ofm_block_depth < accelerator.cores || options.ofm_block_depth > largest) {
     fail(ErrorCode::bad_request, "ofm block depth",
-         fmt::format("is {}, wanted {}..{} for {}", options.ofm_block_depth, accelerator.cores, largest, accelerator.name));
+         fmt::format("is {}, wanted {}..{} for {}", options.ofm_block_depth, accelerator.cores, largest,
+                     accelerator.name));
   }
   return options.ofm_block_depth;
 }
 
 int depth_step(const PackOptions& options, int n_channels) {
   if (options.ofm_depth_step < 0) {
-    fail(ErrorCode::bad_request, "ofm depth step", fmt::format("is {}, wanted 1 or more, or 0 for all channels", options.ofm_depth_step));
+    fail(ErrorCode::bad_request, "ofm depth step",
+         fmt::format("is {}, wanted 1 or more, or 0 for all channels", options.ofm_depth_step));
   }
   return options.ofm_depth_step == 0 ? n_channels : std::min(options.ofm_depth_step, n_channels);
 }
@@ -112,7 +114,8 @@ Candidate candidate_u55(const LayerSource& source, const Accelerator& accelerato
   return candidate;
 }
 
-Candidate candidate_u85(const LayerSource& source, const Accelerator& accelerator, const PackOptions& options, StreamFormat format) {
+Candidate candidate_u85(const LayerSource& source, const Accelerator& accelerator, const PackOptions& options,
+                        StreamFormat format) {
   const bool sparse = format == StreamFormat::sparse || format == StreamFormat::fast_sparse;
   const int bits = ifm_bits_of(source);
   Candidate candidate;
@@ -120,7 +123,8 @@ Candidate candidate_u85(const LayerSource& source, const Accelerator& accelerato
   candidate.traversal = choose_traversal_u85(source.layer.block_type, source.layer.ohwi, sparse);
   candidate.ofm_ublock = choose_ofm_ublock(accelerator, candidate.traversal, source.layer.ohwi, bits, source.ofm);
   candidate.ofm_block_depth = block_depth(options, accelerator, source.layer.ohwi[0], candidate.ofm_ublock.depth);
-  candidate.ifm_block_depth = choose_ifm_block_depth(accelerator, candidate.traversal, candidate.ofm_ublock.depth, bits, sparse);
+  candidate.ifm_block_depth =
+      choose_ifm_block_depth(accelerator, candidate.traversal, candidate.ofm_ublock.depth, bits, sparse);
   return candidate;
 }
 
@@ -138,8 +142,8 @@ std::vector<StreamFormat> formats_u85(const LayerSource& source, const WeightVol
 
 }  // namespace
 
-std::vector<Candidate> plan_layer(const LayerSource& source, const WeightVolume& weights, const Accelerator& accelerator,
-                                  const PackOptions& options) {
+std::vector<Candidate> plan_layer(const LayerSource& source, const WeightVolume& weights,
+                                  const Accelerator& accelerator, const PackOptions& options) {
   std::vector<Candidate> candidates;
   if (accelerator.family != NpuFamily::u85) {
     candidates.push_back(candidate_u55(source, accelerator, options));
@@ -148,15 +152,19 @@ std::vector<Candidate> plan_layer(const LayerSource& source, const WeightVolume&
       candidates.push_back(candidate_u85(source, accelerator, options, format));
     }
   }
-  for (Candidate& candidate : candidates) add_slices(candidate, source, accelerator, depth_step(options, source.layer.ohwi[0]));
+  for (Candidate& candidate : candidates)
+    add_slices(candidate, source, accelerator, depth_step(options, source.layer.ohwi[0]));
   return candidates;
 }
 
-void add_records(PackedLayer& layer, const LayerSource& source, const Accelerator& accelerator, const PackOptions& options) {
+void add_records(PackedLayer& layer, const LayerSource& source, const Accelerator& accelerator,
+                 const PackOptions& options) {
   const bool u85 = accelerator.family == NpuFamily::u85;
   layer.scaling = options.scaling;
   const bool wide = u85 && layer.ifm_dtype == DType::i16;
-  layer.record_format = !u85 ? RecordFormat::bias40_scale32 : wide ? RecordFormat::bias48_scale15 : RecordFormat::bias32_scale31;
+  layer.record_format = !u85   ? RecordFormat::bias40_scale32
+                        : wide ? RecordFormat::bias48_scale15
+                               : RecordFormat::bias32_scale31;
   ScaleRequest request;
   request.rule = options.scaling;
   request.ifm_dtype = layer.ifm_dtype;

@@ -20,11 +20,12 @@ struct Candidate {
 
 /// All ways that the operator, its weights and `options` allow, the plainest first. At least one.
 /// Throws: bad_request if an option makes no sense for the accelerator.
-std::vector<Candidate> plan_layer(const LayerSource& source, const WeightVolume& weights, const Accelerator& accelerator,
-                                  const PackOptions& options);
+std::vector<Candidate> plan_layer(const LayerSource& source, const WeightVolume& weights,
+                                  const Accelerator& accelerator, const PackOptions& options);
 
 /// Biases, multipliers and shifts of `source` and their records, written into `layer`.
 /// Throws: unsupported or bad_request if one does not fit its record (names the channel).
-void add_records(PackedLayer& layer, const LayerSource& source, const Accelerator& accelerator, const PackOptions& options);
+void add_records(PackedLayer& layer, const LayerSource& source, const Accelerator& accelerator,
+                 const PackOptions& options);
 
 }  // namespace weightmill

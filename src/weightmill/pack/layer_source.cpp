@@ -68,7 +68,9 @@ class LayerFinder {
   const Tensor* tensor(int number) const;
   int input(std::size_t slot) const { return slot < node_.inputs.size() ? node_.inputs[slot] : -1; }
   int output() const { return node_.outputs.empty() ? -1 : node_.outputs.front(); }
-  std::string where() const { return fmt::format("subgraph {}, operator {} ({})", subgraph_, node_number_, node_.op_name); }
+  std::string where() const {
+    return fmt::format("subgraph {}, operator {} ({})", subgraph_, node_number_, node_.op_name);
+  }
   NotPacked not_packed(const Roles& roles, std::string reason) const;
   std::optional<float> scale_of(const Tensor* tensor, float fixed) const;
 
@@ -144,24 +146,38 @@ std::vector<Roles> LayerFinder::roles_of_node() const {
 
 /// Operators with weights that no Ethos-U operation takes: TFLite's names and ONNX's.
 bool bears_weights_elsewhere(std::string_view op_name) {
-  constexpr std::array<std::string_view, 12> kNames{
-      "BATCH_MATMUL", "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN",
-      "EMBEDDING_LOOKUP", "EMBEDDING_LOOKUP_SPARSE", "CONV_3D_TRANSPOSE", "MatMul", "LSTM", "GRU", "EmbeddingBag"};
+  constexpr std::array<std::string_view, 12> kNames{"BATCH_MATMUL",
+                                                    "BIDIRECTIONAL_SEQUENCE_LSTM",
+                                                    "BIDIRECTIONAL_SEQUENCE_RNN",
+                                                    "RNN",
+                                                    "UNIDIRECTIONAL_SEQUENCE_RNN",
+                                                    "EMBEDDING_LOOKUP",
+                                                    "EMBEDDING_LOOKUP_SPARSE",
+                                                    "CONV_3D_TRANSPOSE",
+                                                    "MatMul",
+                                                    "LSTM",
+                                                    "GRU",
+                                                    "EmbeddingBag"};
   return std::ranges::find(kNames, op_name) != kNames.end();
 }
 
 void LayerFinder::find(std::vector<FoundLayer>& out) const {
   if (node_.kind == OpKind::other && bears_weights_elsewhere(node_.op_name)) {
-    const auto constant = std::ranges::find_if(node_.inputs, [&](int i) { const Tensor* t = tensor(i); return t != nullptr && t->constant; });
+    const auto constant = std::ranges::find_if(node_.inputs, [&](int i) {
+      const Tensor* t = tensor(i);
+      return t != nullptr && t->constant;
+    });
     if (constant == node_.inputs.end()) return;
-    out.emplace_back(not_packed({"weights", *constant}, "Ethos-U has no operation that takes this operator's weights as a stream"));
+    out.emplace_back(
+        not_packed({"weights", *constant}, "Ethos-U has no operation that takes this operator's weights as a stream"));
     return;
   }
   const bool is_lstm = node_.kind == OpKind::lstm || node_.kind == OpKind::unidirectional_sequence_lstm;
   constexpr std::size_t kFullLstmInputs = 20;
   if (is_lstm && node_.inputs.size() < kFullLstmInputs) {
-    out.emplace_back(not_packed({"weights", input(2)}, fmt::format("has {} inputs: the basic LSTM kernel; wanted the full one with {} or more",
-                                                                   node_.inputs.size(), kFullLstmInputs)));
+    out.emplace_back(not_packed({"weights", input(2)},
+                                fmt::format("has {} inputs: the basic LSTM kernel; wanted the full one with {} or more",
+                                            node_.inputs.size(), kFullLstmInputs)));
     return;
   }
   for (const Roles& roles : roles_of_node()) out.push_back(examine(roles));
@@ -199,7 +215,10 @@ void LayerFinder::take_names(LayerSource& source, const Roles& roles) const {
   layer.bias_tensor = roles.bias;
   layer.ifm_tensor = roles.ifm;
   layer.ofm_tensor = roles.ofm;
-  const auto name = [&](int number) { const Tensor* t = tensor(number); return t != nullptr ? t->name : std::string(); };
+  const auto name = [&](int number) {
+    const Tensor* t = tensor(number);
+    return t != nullptr ? t->name : std::string();
+  };
   layer.weights_name = name(roles.weights);
   layer.bias_name = name(roles.bias);
   layer.ifm_name = name(roles.ifm);
@@ -210,9 +229,9 @@ void LayerFinder::take_names(LayerSource& source, const Roles& roles) const {
 Maybe LayerFinder::take_weights(LayerSource& source, const Roles& roles) const {
   const Tensor* weights = tensor(roles.weights);
   if (weights == nullptr) return because("has no weights");
-  if (!weights->constant) return because("the weights are computed at run time; a stream needs constants");
   const DType dtype = weights->dtype;
   if (is_float(dtype)) return because("the weights are {}; quantize the model first", name_of(dtype));
+  if (!weights->constant) return because("the weights are computed at run time; a stream needs constants");
   if (dtype != DType::i4 && dtype != DType::i8 && dtype != DType::u8 && dtype != DType::i16) {
     return because("the weights are {}; wanted int4, int8 or uint8", name_of(dtype));
   }
@@ -230,8 +249,9 @@ Maybe LayerFinder::take_ifm(LayerSource& source, const Roles& roles) const {
   if (ifm == nullptr) return because("has no feature map");
   source.layer.ifm_dtype = ifm->dtype;
   if (is_float(ifm->dtype)) {
-    return because("the feature map is {} while the weights are {} (dynamic-range quantization); quantize the feature maps too",
-                   name_of(ifm->dtype), name_of(source.layer.weights_dtype));
+    return because(
+        "the feature map is {} while the weights are {} (dynamic-range quantization); quantize the feature maps too",
+        name_of(ifm->dtype), name_of(source.layer.weights_dtype));
   }
   if (ifm->dtype == DType::i8 || ifm->dtype == DType::u8 || ifm->dtype == DType::i16) return std::nullopt;
   return because("the feature map is {}; wanted int8, uint8 or int16", name_of(ifm->dtype));
@@ -240,12 +260,14 @@ Maybe LayerFinder::take_ifm(LayerSource& source, const Roles& roles) const {
 /// O, H, W, I from a matrix or a four-dimensional tensor.
 Maybe LayerFinder::take_shape(LayerSource& source) const {
   const Shape& shape = source.weights->shape;
-  const bool matrix = node_.kind == OpKind::fully_connected || node_.kind == OpKind::svdf || node_.kind == OpKind::lstm ||
-                      node_.kind == OpKind::unidirectional_sequence_lstm;
+  const bool matrix = node_.kind == OpKind::fully_connected || node_.kind == OpKind::svdf ||
+                      node_.kind == OpKind::lstm || node_.kind == OpKind::unidirectional_sequence_lstm;
   constexpr std::int64_t kLargestExtent = 1 << 24;  // far beyond any layer; keeps the orders' arithmetic in int
-  if (shape.size() != (matrix ? 2u : 4u)) return because("the weights have shape {}; wanted {} extents", to_string(shape), matrix ? 2 : 4);
+  if (shape.size() != (matrix ? 2u : 4u))
+    return because("the weights have shape {}; wanted {} extents", to_string(shape), matrix ? 2 : 4);
   for (const std::int64_t extent : shape) {
-    if (extent < 1 || extent > kLargestExtent) return because("the weights have shape {}; wanted extents of 1..2^24", to_string(shape));
+    if (extent < 1 || extent > kLargestExtent)
+      return because("the weights have shape {}; wanted extents of 1..2^24", to_string(shape));
   }
   const auto at = [&](std::size_t axis) { return static_cast<int>(shape[axis]); };
   PackedLayer& layer = source.layer;
@@ -254,7 +276,10 @@ Maybe LayerFinder::take_shape(LayerSource& source) const {
   layer.ohwi = matrix ? std::array{at(0), 1, 1, at(1)} : std::array{at(0), at(1), at(2), at(3)};
   const Shape& ifm = tensor(layer.ifm_tensor)->shape;
   if (!matrix && ifm.size() == 4 && ifm[3] > 0 && ifm[3] != shape[3]) {
-    return because("a grouped convolution: the weights have {} input channels, the feature map {}; split it into one for each group", shape[3], ifm[3]);
+    return because(
+        "a grouped convolution: the weights have {} input channels, the feature map {}; split it into one for each "
+        "group",
+        shape[3], ifm[3]);
   }
   return std::nullopt;
 }
@@ -272,7 +297,9 @@ Maybe LayerFinder::take_depthwise(LayerSource& source) const {
   if (n_ifm == shape[3]) {
     layer.block_type = NpuBlockType::depthwise;
   } else if (n_ifm != 1) {
-    return because("a depthwise convolution from {} to {} channels; Ethos-U has depth multipliers for a single input channel only", n_ifm, shape[3]);
+    return because(
+        "a depthwise convolution from {} to {} channels; Ethos-U has depth multipliers for a single input channel only",
+        n_ifm, shape[3]);
   }
   return std::nullopt;
 }
@@ -282,7 +309,8 @@ Maybe LayerFinder::take_attributes(LayerSource& source) const {
   layer.flipped = node_.kind == OpKind::transpose_conv_2d;
   if (node_.kind != OpKind::conv_2d && node_.kind != OpKind::depthwise_conv_2d) return std::nullopt;
   const ConvAttributes& conv = node_.conv;
-  if (conv.stride_h < 1 || conv.stride_w < 1) return because("strides {}x{}; wanted at least 1", conv.stride_h, conv.stride_w);
+  if (conv.stride_h < 1 || conv.stride_w < 1)
+    return because("strides {}x{}; wanted at least 1", conv.stride_h, conv.stride_w);
   for (const int dilation : {conv.dilation_h, conv.dilation_w}) {
     if (dilation != 1 && dilation != 2) {
       return because("dilation {}x{}; Ethos-U has 1 and 2", conv.dilation_h, conv.dilation_w);
@@ -295,8 +323,12 @@ Maybe LayerFinder::take_attributes(LayerSource& source) const {
   return std::nullopt;
 }
 
-std::int64_t lowest(DType dtype) { return dtype == DType::i4 ? -8 : dtype == DType::i8 ? -128 : dtype == DType::u8 ? 0 : -32768; }
-std::int64_t highest(DType dtype) { return dtype == DType::i4 ? 7 : dtype == DType::i8 ? 127 : dtype == DType::u8 ? 255 : 32767; }
+std::int64_t lowest(DType dtype) {
+  return dtype == DType::i4 ? -8 : dtype == DType::i8 ? -128 : dtype == DType::u8 ? 0 : -32768;
+}
+std::int64_t highest(DType dtype) {
+  return dtype == DType::i4 ? 7 : dtype == DType::i8 ? 127 : dtype == DType::u8 ? 255 : 32767;
+}
 
 Maybe LayerFinder::take_zero_points(LayerSource& source) const {
   const auto n_channels = static_cast<std::size_t>(source.layer.ohwi[0]);
@@ -331,24 +363,32 @@ Maybe LayerFinder::take_scales(LayerSource& source, const Roles& roles) const {
   const auto ifm = scale_of(tensor(roles.ifm), 0), ofm = scale_of(tensor(roles.ofm), roles.fixed_ofm_scale);
   const auto weight = scale_of(source.weights, 0);
   if (!ifm || !ofm || !weight) {
-    return because("the {} no quantization; wanted a scale", !ifm ? "feature map has" : !ofm ? "output has" : "weights have");
+    return because("the {} no quantization; wanted a scale", !ifm   ? "feature map has"
+                                                             : !ofm ? "output has"
+                                                                    : "weights have");
   }
-  if (!usable(*ifm) || !usable(*ofm)) return because("the {} has scale {}; wanted a positive number", !usable(*ifm) ? "feature map" : "output", !usable(*ifm) ? *ifm : *ofm);
+  if (!usable(*ifm) || !usable(*ofm))
+    return because("the {} has scale {}; wanted a positive number", !usable(*ifm) ? "feature map" : "output",
+                   !usable(*ifm) ? *ifm : *ofm);
   layer.ifm_scale = *ifm;
   layer.ofm_scale = *ofm;
   layer.weight_scale = source.weights->quantization.scale;
   if (layer.weight_scale.empty()) layer.weight_scale = {*weight};
   const std::size_t n = layer.weight_scale.size();
   const int axis = source.depthwise_layout ? 3 : 0;
-  if (n != 1 && n != static_cast<std::size_t>(layer.ohwi[0])) return because("{} weight scales for {} output channels", n, layer.ohwi[0]);
+  if (n != 1 && n != static_cast<std::size_t>(layer.ohwi[0]))
+    return because("{} weight scales for {} output channels", n, layer.ohwi[0]);
   if (n != 1 && source.weights->quantization.axis != axis) {
-    return because("the weight scales run along axis {}; wanted {}, the output channels", source.weights->quantization.axis, axis);
+    return because("the weight scales run along axis {}; wanted {}, the output channels",
+                   source.weights->quantization.axis, axis);
   }
   for (std::size_t c = 0; c < n; ++c) {
-    if (!usable(layer.weight_scale[c])) return because("weight scale {} of channel {}; wanted a positive number", layer.weight_scale[c], c);
+    if (!usable(layer.weight_scale[c]))
+      return because("weight scale {} of channel {}; wanted a positive number", layer.weight_scale[c], c);
   }
   const Activation fused = node_.conv.activation;
-  layer.rescaled_for_activation = rule_ == ScalingRule::v2020 && (fused == Activation::sigmoid || fused == Activation::tanh);
+  layer.rescaled_for_activation =
+      rule_ == ScalingRule::v2020 && (fused == Activation::sigmoid || fused == Activation::tanh);
   return std::nullopt;
 }
 
@@ -371,14 +411,16 @@ Maybe LayerFinder::take_bias(LayerSource& source, const Roles& roles) const {
     return std::nullopt;
   }
   if (!bias->constant) return because("the bias is computed at run time; a record needs constants");
-  if (bias->dtype != DType::i32 && bias->dtype != DType::i64) return because("the bias is {}; wanted int32 or int64", name_of(bias->dtype));
+  if (bias->dtype != DType::i32 && bias->dtype != DType::i64)
+    return because("the bias is {}; wanted int32 or int64", name_of(bias->dtype));
   const std::uint64_t n = n_elements(bias->shape, bias->name);
   if (n != n_channels) return because("{} biases for {} output channels", n, n_channels);
   if (bias->data.size() < size_bytes(bias->shape, bias->dtype, bias->name)) {
     fail(ErrorCode::bad_file, fmt::format("tensor '{}'", bias->name), "has fewer bytes than its shape takes");
   }
   source.bias_is_64_bit = bias->dtype == DType::i64;
-  source.bias = source.bias_is_64_bit ? read_integers<std::int64_t>(bias->data, n_channels) : read_integers<std::int32_t>(bias->data, n_channels);
+  source.bias = source.bias_is_64_bit ? read_integers<std::int64_t>(bias->data, n_channels)
+                                      : read_integers<std::int32_t>(bias->data, n_channels);
   return std::nullopt;
 }
 

@@ -20,7 +20,7 @@ struct LayerSource {
   bool depthwise_layout = false;    ///< the tensor is [1, H, W, C], else [O, H, W, I] or [O, I]
   std::vector<std::int64_t> bias;   ///< O; zeros where the operator has none
   bool bias_is_64_bit = false;
-  BlockShape ofm;                   ///< 0 where the model does not say
+  BlockShape ofm;  ///< 0 where the model does not say
 };
 
 using FoundLayer = std::variant<LayerSource, NotPacked>;
@@ -31,8 +31,8 @@ using FoundLayer = std::variant<LayerSource, NotPacked>;
 /// Throws: bad_file if tensor numbers lie outside the subgraph or a constant has fewer bytes than its shape takes.
 std::vector<FoundLayer> find_layers(const Model& model, ScalingRule rule);
 
-/// The weights of a layer with the memory that had to be made for them, if any: 4-bit weights widened, 16-bit weights and
-/// zero points of single channels subtracted.
+/// The weights of a layer with the memory that had to be made for them, if any: 4-bit weights widened, 16-bit weights
+/// and zero points of single channels subtracted.
 struct LayerWeights {
   WeightVolume volume;
   std::shared_ptr<const std::vector<std::int8_t>> widened;

@@ -40,7 +40,8 @@ TEST(LayerSource, SaysWhyAnOperatorIsNotPacked) {
       {"dilation 4x1", [](ModelBuilder& b) { b.graph().nodes.back().conv.dilation_h = 4; }},
       {"strides 0x1", [](ModelBuilder& b) { b.graph().nodes.back().conv.stride_h = 0; }},
       {"3 weight scales for 8", [](ModelBuilder& b) { b.input(1).quantization.scale = {1, 1, 1}; }},
-      {"along axis 3", [](ModelBuilder& b) { b.input(1).quantization.scale.assign(8, 1), b.input(1).quantization.axis = 3; }},
+      {"along axis 3",
+       [](ModelBuilder& b) { b.input(1).quantization.scale.assign(8, 1), b.input(1).quantization.axis = 3; }},
       {"scale 0 of channel 0", [](ModelBuilder& b) { b.input(1).quantization.scale = {0}; }},
       {"feature map has scale -1", [](ModelBuilder& b) { b.input(0).quantization.scale = {-1}; }},
       {"output has scale nan", [nan](ModelBuilder& b) { b.output().quantization.scale = {nan}; }},
@@ -105,7 +106,8 @@ TEST(LayerSource, ADepthwiseConvolutionOfOneChannelIsAConvolution) {
     const int x = b.tensor("ifm", DType::i8, {1, 8, 8, n_ifm});
     const int w = b.fill_randomly(b.tensor("weights", DType::i8, {1, 3, 3, n_ifm * multiplier}, {0.1f}, {0}, 3), 4);
     const int y = b.tensor("ofm", DType::i8, {1, 8, 8, n_ifm * multiplier});
-    b.node(OpKind::depthwise_conv_2d, "DEPTHWISE_CONV_2D", {x, w, b.bias(n_ifm * multiplier)}, {y}).conv.depth_multiplier = multiplier;
+    b.node(OpKind::depthwise_conv_2d, "DEPTHWISE_CONV_2D", {x, w, b.bias(n_ifm * multiplier)}, {y})
+        .conv.depth_multiplier = multiplier;
     return find_layers(b.model(), ScalingRule::vela5).front();
   };
   EXPECT_EQ(std::get<LayerSource>(source_of(6, 1)).layer.block_type, NpuBlockType::depthwise);
@@ -134,7 +136,8 @@ TEST(LayerSource, TakesAnLstmMatrixByMatrix) {
   inputs.resize(18, -1);
   inputs.push_back(b.tensor("state", DType::i8, {1, 6}, {0.03f}));
   inputs.resize(24, -1);
-  b.node(OpKind::unidirectional_sequence_lstm, "UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, {b.tensor("y", DType::i8, {1, 5, 6})});
+  b.node(OpKind::unidirectional_sequence_lstm, "UNIDIRECTIONAL_SEQUENCE_LSTM", inputs,
+         {b.tensor("y", DType::i8, {1, 5, 6})});
   const auto found = find_layers(b.model(), ScalingRule::vela5);
   ASSERT_EQ(found.size(), 8u);
   const auto& first = std::get<LayerSource>(found[0]);

@@ -16,7 +16,8 @@ class ModelBuilder {
  public:
   ModelBuilder() { model_.subgraphs.emplace_back(); }
 
-  int tensor(std::string name, DType dtype, Shape shape, std::vector<float> scale = {0.05f}, std::vector<std::int64_t> zero_point = {0}, int axis = 0) {
+  int tensor(std::string name, DType dtype, Shape shape, std::vector<float> scale = {0.05f},
+             std::vector<std::int64_t> zero_point = {0}, int axis = 0) {
     Tensor t;
     t.name = std::move(name);
     t.dtype = dtype;
@@ -49,7 +50,8 @@ class ModelBuilder {
   int bias(int n_channels, std::int32_t first = 100) {
     std::vector<std::uint8_t> bytes;
     for (std::int32_t c = 0; c < n_channels; ++c) {
-      for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<std::uint8_t>(static_cast<std::uint32_t>(first + c) >> shift));
+      for (int shift = 0; shift < 32; shift += 8)
+        bytes.push_back(static_cast<std::uint8_t>(static_cast<std::uint32_t>(first + c) >> shift));
     }
     return fill(tensor("bias", DType::i32, {n_channels}), std::move(bytes));
   }
@@ -65,7 +67,8 @@ class ModelBuilder {
   }
 
   /// A convolution of an 8x8 feature map with random weights.
-  Node& conv(int n_o, int height, int width, int n_i, std::uint64_t seed = 1, DType ifm = DType::i8, DType weights = DType::i8) {
+  Node& conv(int n_o, int height, int width, int n_i, std::uint64_t seed = 1, DType ifm = DType::i8,
+             DType weights = DType::i8) {
     const int x = tensor("ifm", ifm, {1, 8, 8, n_i});
     const int w = fill_randomly(tensor("weights", weights, {n_o, height, width, n_i}), seed);
     const int y = tensor("ofm", ifm, {1, 8, 8, n_o});

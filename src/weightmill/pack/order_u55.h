@@ -52,7 +52,9 @@ class U55Order {
   void walk_sub_kernels(int o, int ofm_depth, int i) noexcept {
     for (int y = 0; y < ohwi_[1]; y += g_.sub_kernel_height) {
       for (int x = 0; x < ohwi_[2]; x += g_.sub_kernel_width) {
-        walk_ifm_block(o, ofm_depth, i, {y, x, std::min(g_.sub_kernel_height, ohwi_[1] - y), std::min(g_.sub_kernel_width, ohwi_[2] - x)});
+        walk_ifm_block(
+            o, ofm_depth, i,
+            {y, x, std::min(g_.sub_kernel_height, ohwi_[1] - y), std::min(g_.sub_kernel_width, ohwi_[2] - x)});
       }
     }
   }

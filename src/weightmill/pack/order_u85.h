@@ -22,7 +22,7 @@ struct U85Blocks {
   int ifm_ublock_depth;  ///< input channels between two rounds of the kernel
   int row;               ///< input channels of one output channel that follow each other
   int stride_y, stride_x;
-  int depthwise_padding; ///< elements of padding after each full round of a depthwise kernel
+  int depthwise_padding;  ///< elements of padding after each full round of a depthwise kernel
 
   std::int64_t padded_elements(const SubKernel& sub) const noexcept {
     return ceil_to(static_cast<unsigned>(sub.height * sub.width), static_cast<unsigned>(kernel_rounding));
@@ -42,7 +42,8 @@ class U85Order {
         ohwi_(ohwi),
         g_(geometry),
         blocks_(geometry),
-        stride_y_(std::min(blocks_.stride_y, ohwi[1])),  // a stride beyond the kernel orders it like the kernel's extent
+        stride_y_(
+            std::min(blocks_.stride_y, ohwi[1])),  // a stride beyond the kernel orders it like the kernel's extent
         stride_x_(std::min(blocks_.stride_x, ohwi[2])) {}
 
   void walk() noexcept {
@@ -62,9 +63,11 @@ class U85Order {
   void walk_sub_kernels(int o, int ofm_depth, int i) noexcept {
     for (int x = 0; x < ohwi_[2]; x += g_.sub_kernel_width) {
       for (int y = 0; y < ohwi_[1]; y += g_.sub_kernel_height) {
-        const SubKernel sub{y, x, std::min(g_.sub_kernel_height, ohwi_[1] - y), std::min(g_.sub_kernel_width, ohwi_[2] - x)};
+        const SubKernel sub{y, x, std::min(g_.sub_kernel_height, ohwi_[1] - y),
+                            std::min(g_.sub_kernel_width, ohwi_[2] - x)};
         const int end = blocks_.depthwise ? i + 1 : i + std::min(g_.ifm_block_depth, ohwi_[3] - i);
-        for (int a = i; a < end; a += std::min(blocks_.ifm_ublock_depth, end - a)) walk_ofm_ublocks(o, ofm_depth, a, sub);
+        for (int a = i; a < end; a += std::min(blocks_.ifm_ublock_depth, end - a))
+          walk_ofm_ublocks(o, ofm_depth, a, sub);
       }
     }
   }

@@ -49,7 +49,8 @@ void count_weights(Candidate& candidate, const WeightVolume& weights) {
       std::array<int, 4> ohwi = weights.ohwi;
       const int beyond = slice.first_channel + slice.n_channels - stream.first_channel;
       ohwi[0] = (beyond - 1) / stream.channel_step + 1;
-      stream.n_ordered = is_fast(candidate.format) ? fast_ordered_count(ohwi, stream.geometry) : ordered_count(ohwi, stream.geometry);
+      stream.n_ordered =
+          is_fast(candidate.format) ? fast_ordered_count(ohwi, stream.geometry) : ordered_count(ohwi, stream.geometry);
     }
   }
 }
@@ -82,12 +83,14 @@ class EqualWeights {
     const PackedLayer& l = draft.source.layer;
     const std::span<const std::uint8_t> data = draft.source.weights->data;
     const std::string_view text(reinterpret_cast<const char*>(data.data()), data.size());
-    std::string key = fmt::format("{} {} {} {} {} {} {}", std::hash<std::string_view>{}(text), data.size(), name_of(l.weights_dtype),
-                                  fmt::join(l.ohwi, "x"), fmt::join(l.zero_point, ","), l.flipped, draft.source.depthwise_layout);
+    std::string key =
+        fmt::format("{} {} {} {} {} {} {}", std::hash<std::string_view>{}(text), data.size(), name_of(l.weights_dtype),
+                    fmt::join(l.ohwi, "x"), fmt::join(l.zero_point, ","), l.flipped, draft.source.depthwise_layout);
     for (const Candidate& c : draft.candidates) {
       const BrickGeometry& g = c.slices.front().streams.front().geometry;
-      key += fmt::format(" | {} {} {} {} {} {} {}/{} {}x{} {}", name_of(c.format), name_of(c.traversal), g.ifm_bits, g.ofm_block_depth,
-                         g.ifm_block_depth, g.ofm_ublock_depth, g.stride_y, g.stride_x, g.sub_kernel_height, g.sub_kernel_width, c.ofm_block_depth);
+      key += fmt::format(" | {} {} {} {} {} {} {}/{} {}x{} {}", name_of(c.format), name_of(c.traversal), g.ifm_bits,
+                         g.ofm_block_depth, g.ifm_block_depth, g.ofm_ublock_depth, g.stride_y, g.stride_x,
+                         g.sub_kernel_height, g.sub_kernel_width, c.ofm_block_depth);
     }
     return key;
   }
@@ -195,8 +198,8 @@ int n_channels_of(const PackedStream& stream, const std::vector<DepthSlice>& sli
 void Packer::code(const Job& job) const {
   const Candidate& candidate = job.draft->candidates[job.candidate];
   const PackedStream& plan = *job.plan;
-  const WeightVolume share =
-      channels_of(job.draft->weights.volume, plan.first_channel, plan.channel_step, n_channels_of(plan, candidate.slices));
+  const WeightVolume share = channels_of(job.draft->weights.volume, plan.first_channel, plan.channel_step,
+                                         n_channels_of(plan, candidate.slices));
   std::optional<Bytes>& coded = job.draft->coded[job.candidate][job.stream];
   if (is_fast(candidate.format)) {
     coded = mlw::encode_fast(fast_order(share, plan.geometry), candidate.format == StreamFormat::fast_sparse);
@@ -220,7 +223,8 @@ std::size_t Packer::choose(const Draft& draft) const {
   for (std::size_t c = 0; c < draft.coded.size(); ++c) {
     const auto& streams = draft.coded[c];
     if (std::ranges::any_of(streams, [](const auto& stream) { return !stream; })) continue;
-    const auto size = std::accumulate(streams.begin(), streams.end(), std::uint64_t{0}, [](std::uint64_t sum, const auto& s) { return sum + s->size(); });
+    const auto size = std::accumulate(streams.begin(), streams.end(), std::uint64_t{0},
+                                      [](std::uint64_t sum, const auto& s) { return sum + s->size(); });
     if (c > 0 && options_.format == FormatChoice::smallest && size >= best_size) continue;
     best = c;
     best_size = size;

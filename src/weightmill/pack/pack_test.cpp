@@ -26,7 +26,8 @@ bool is_fast(StreamFormat format) { return format == StreamFormat::fast || forma
 /// Puts the decoded weights of a layer back to their places and counts how often each was met; padding must be zero.
 std::vector<std::int16_t> decode_back(const PackedLayer& layer, const std::vector<std::uint8_t>& bytes) {
   const auto [n_o, height, width, n_i] = layer.ohwi;
-  const std::size_t per_channel = static_cast<std::size_t>(height) * static_cast<std::size_t>(width) * static_cast<std::size_t>(n_i);
+  const std::size_t per_channel =
+      static_cast<std::size_t>(height) * static_cast<std::size_t>(width) * static_cast<std::size_t>(n_i);
   std::vector<std::int16_t> weights(static_cast<std::size_t>(n_o) * per_channel);
   std::vector<int> met(weights.size());
   for (const DepthSlice& slice : layer.slices) {
@@ -36,14 +37,16 @@ std::vector<std::int16_t> decode_back(const PackedLayer& layer, const std::vecto
       EXPECT_EQ(ordered.size(), stream.n_ordered);
       const int n = (slice.first_channel + slice.n_channels - stream.first_channel - 1) / stream.channel_step + 1;
       const std::array<int, 4> ohwi{n, height, width, n_i};
-      const auto indices = is_fast(layer.format) ? fast_indices(ohwi, stream.geometry) : brick_indices(ohwi, stream.geometry);
+      const auto indices =
+          is_fast(layer.format) ? fast_indices(ohwi, stream.geometry) : brick_indices(ohwi, stream.geometry);
       for (std::size_t k = 0; k < ordered.size(); ++k) {
         if (indices[k] < 0) {
           EXPECT_EQ(ordered[k], 0);
           continue;
         }
         const auto index = static_cast<std::size_t>(indices[k]);
-        const std::size_t o = static_cast<std::size_t>(stream.first_channel) + index / per_channel * static_cast<std::size_t>(stream.channel_step);
+        const std::size_t o = static_cast<std::size_t>(stream.first_channel) +
+                              index / per_channel * static_cast<std::size_t>(stream.channel_step);
         weights[o * per_channel + index % per_channel] = ordered[k];
         ++met[o * per_channel + index % per_channel];
       }
@@ -81,7 +84,8 @@ void expect_records(const PackedLayer& layer) {
     for (const PackedScales& at : slice.scales) {
       for (int k = 0; k < at.n_records; ++k) {
         const int channel = at.first_channel + k * at.channel_step;
-        const std::span<const std::uint8_t, kRecordBytes> bytes(layer.scales.data() + at.offset + static_cast<std::size_t>(k) * kRecordBytes, kRecordBytes);
+        const std::span<const std::uint8_t, kRecordBytes> bytes(
+            layer.scales.data() + at.offset + static_cast<std::size_t>(k) * kRecordBytes, kRecordBytes);
         EXPECT_EQ(unpack_record(bytes, layer.record_format), layer.channels[static_cast<std::size_t>(channel)]);
         met.insert(channel);
       }
@@ -95,7 +99,8 @@ void expect_packed_right(const Model& model, const Packed& packed) {
   ASSERT_EQ(found.size(), packed.layers.size());
   for (std::size_t k = 0; k < found.size(); ++k) {
     const PackedLayer& layer = packed.layers[k];
-    const auto& bytes = layer.same_as < 0 ? layer.weights : packed.layers[static_cast<std::size_t>(layer.same_as)].weights;
+    const auto& bytes =
+        layer.same_as < 0 ? layer.weights : packed.layers[static_cast<std::size_t>(layer.same_as)].weights;
     EXPECT_EQ(decode_back(layer, bytes), source_weights(std::get<LayerSource>(found[k])));
     expect_records(layer);
   }
@@ -114,9 +119,11 @@ ModelBuilder mixed_model() {
   const int w = b.fill_randomly(b.tensor("dw", DType::i8, {1, 3, 3, 33}, {0.1f}, {0}, 3), 6);
   b.node(OpKind::depthwise_conv_2d, "DEPTHWISE_CONV_2D", {x, w, b.bias(33)}, {b.tensor("y", DType::i8, {1, 8, 8, 33})});
   const int t = b.fill_randomly(b.tensor("tw", DType::i8, {7, 3, 2, 10}), 7);
-  b.node(OpKind::transpose_conv_2d, "TRANSPOSE_CONV", {-1, t, b.tensor("x", DType::i8, {1, 4, 4, 10})}, {b.tensor("y", DType::i8, {1, 8, 8, 7})});
+  b.node(OpKind::transpose_conv_2d, "TRANSPOSE_CONV", {-1, t, b.tensor("x", DType::i8, {1, 4, 4, 10})},
+         {b.tensor("y", DType::i8, {1, 8, 8, 7})});
   const int f = b.fill_randomly(b.tensor("fw", DType::i8, {21, 50}), 8);
-  b.node(OpKind::fully_connected, "FULLY_CONNECTED", {b.tensor("x", DType::i8, {1, 50}), f, -1}, {b.tensor("y", DType::i8, {1, 21})});
+  b.node(OpKind::fully_connected, "FULLY_CONNECTED", {b.tensor("x", DType::i8, {1, 50}), f, -1},
+         {b.tensor("y", DType::i8, {1, 21})});
   return b;
 }
 
@@ -173,7 +180,8 @@ ModelBuilder sparse_model() {
   b.conv(32, 1, 1, 128, 9);
   std::vector<std::uint8_t> bytes(32 * 128);
   testkit::Random random(3);
-  for (std::size_t k = 0; k < bytes.size(); ++k) bytes[k] = k % 4 < 2 ? static_cast<std::uint8_t>(random.integer(-127, 127)) : 0;
+  for (std::size_t k = 0; k < bytes.size(); ++k)
+    bytes[k] = k % 4 < 2 ? static_cast<std::uint8_t>(random.integer(-127, 127)) : 0;
   b.fill(b.graph().nodes.back().inputs[1], std::move(bytes));
   return b;
 }

@@ -112,7 +112,8 @@ bool uses_reduced_scale(const ScaleRequest& r) {
 
 FixedPoint quantised(const ScaleRequest& r, double factor) {
   const bool reduced = uses_reduced_scale(r);
-  if (r.rule == ScalingRule::regor) return reduced ? reduced_quantise_scale_regor(factor) : quantise_scale_regor(factor);
+  if (r.rule == ScalingRule::regor)
+    return reduced ? reduced_quantise_scale_regor(factor) : quantise_scale_regor(factor);
   return reduced ? reduced_quantise_scale(factor) : quantise_scale(factor);
 }
 
@@ -120,7 +121,8 @@ FixedPoint quantised(const ScaleRequest& r, double factor) {
 
 std::vector<double> rescale_factors(const ScaleRequest& request) {
   if (request.ifm_dtype != DType::i8 && request.ifm_dtype != DType::u8 && request.ifm_dtype != DType::i16) {
-    fail(ErrorCode::unsupported, "feature map", fmt::format("is {}, wanted int8, uint8 or int16", name_of(request.ifm_dtype)));
+    fail(ErrorCode::unsupported, "feature map",
+         fmt::format("is {}, wanted int8, uint8 or int16", name_of(request.ifm_dtype)));
   }
   const bool for_activation = request.rule == ScalingRule::v2020 && request.rescale_for_activation;
   std::vector<double> factors;
@@ -134,7 +136,8 @@ std::vector<double> rescale_factors(const ScaleRequest& request) {
 std::vector<FixedPoint> channel_scales(const ScaleRequest& request, std::size_t n_channels) {
   const std::vector<double> factors = rescale_factors(request);
   if (factors.size() != 1 && factors.size() != n_channels) {
-    fail(ErrorCode::bad_request, "weight scales", fmt::format("{} of them for {} channels", factors.size(), n_channels));
+    fail(ErrorCode::bad_request, "weight scales",
+         fmt::format("{} of them for {} channels", factors.size(), n_channels));
   }
   std::vector<FixedPoint> scales;
   scales.reserve(n_channels);
@@ -145,7 +148,8 @@ std::vector<FixedPoint> channel_scales(const ScaleRequest& request, std::size_t 
 
 namespace {
 
-void append_record(std::vector<std::uint8_t>& out, std::span<const ChannelRecord> channels, std::size_t channel, RecordFormat format) {
+void append_record(std::vector<std::uint8_t>& out, std::span<const ChannelRecord> channels, std::size_t channel,
+                   RecordFormat format) {
   try {
     const RecordBytes bytes = pack_record(channels[channel], format);
     out.insert(out.end(), bytes.begin(), bytes.end());
@@ -155,10 +159,11 @@ void append_record(std::vector<std::uint8_t>& out, std::span<const ChannelRecord
 }
 
 /// Appends records of channels first, first + step, … below `end`, and the padding after them.
-PackedScales append_scales(std::vector<std::uint8_t>& out, std::span<const ChannelRecord> channels, PackedScales at, std::size_t end,
-                           RecordFormat format) {
+PackedScales append_scales(std::vector<std::uint8_t>& out, std::span<const ChannelRecord> channels, PackedScales at,
+                           std::size_t end, RecordFormat format) {
   at.offset = out.size();
-  for (std::size_t c = static_cast<std::size_t>(at.first_channel); c < end; c += static_cast<std::size_t>(at.channel_step)) {
+  for (std::size_t c = static_cast<std::size_t>(at.first_channel); c < end;
+       c += static_cast<std::size_t>(at.channel_step)) {
     append_record(out, channels, c, format);
     ++at.n_records;
   }
@@ -195,7 +200,8 @@ PackedRecords pack_records(std::span<const ChannelRecord> channels, int depth_st
   return result;
 }
 
-PackedRecords pack_records_u85(std::span<const ChannelRecord> channels, int depth_step, int ofm_ublock_depth, RecordFormat format) {
+PackedRecords pack_records_u85(std::span<const ChannelRecord> channels, int depth_step, int ofm_ublock_depth,
+                               RecordFormat format) {
   check_step(depth_step);
   PackedRecords result;
   const auto step = static_cast<std::size_t>(depth_step);

@@ -96,15 +96,17 @@ TEST(ScaleBias, RecordsComeBackInEveryFormat) {
   for (int i = 0; i < 3000; ++i) {
     const std::size_t f = static_cast<std::size_t>(i) % 3;
     const std::int64_t bias_limit = std::int64_t{1} << (kBiasBits[f] - 1);
-    const ChannelRecord record{random.integer(-bias_limit, bias_limit - 1),
-                               {random.integer(0, (std::int64_t{1} << kScaleBits[f]) - 1), static_cast<int>(random.integer(0, 63))}};
+    const ChannelRecord record{
+        random.integer(-bias_limit, bias_limit - 1),
+        {random.integer(0, (std::int64_t{1} << kScaleBits[f]) - 1), static_cast<int>(random.integer(0, 63))}};
     EXPECT_EQ(unpack_record(pack_record(record, kFormats[f]), kFormats[f]), record);
   }
 }
 
 TEST(ScaleBias, RefusesValuesThatDoNotFitTheirField) {
   for (std::size_t f = 0; f < kFormats.size(); ++f) {
-    const std::int64_t bias_limit = std::int64_t{1} << (kBiasBits[f] - 1), scale_limit = std::int64_t{1} << kScaleBits[f];
+    const std::int64_t bias_limit = std::int64_t{1} << (kBiasBits[f] - 1),
+                       scale_limit = std::int64_t{1} << kScaleBits[f];
     EXPECT_NO_THROW(pack_record({-bias_limit, {scale_limit - 1, 63}}, kFormats[f]));
     EXPECT_THROW(pack_record({bias_limit, {1, 1}}, kFormats[f]), Error);
     EXPECT_THROW(pack_record({-bias_limit - 1, {1, 1}}, kFormats[f]), Error);
@@ -137,7 +139,8 @@ TEST(ScaleBias, RulesDifferWhereTheyShould) {
     return rescale_factors(r).front();
   };
   const double float_product = static_cast<double>(r.ifm_scale * weight[0]) / static_cast<double>(r.ofm_scale);
-  const double double_product = static_cast<double>(r.ifm_scale) * static_cast<double>(weight[0]) / static_cast<double>(r.ofm_scale);
+  const double double_product =
+      static_cast<double>(r.ifm_scale) * static_cast<double>(weight[0]) / static_cast<double>(r.ofm_scale);
   ASSERT_NE(float_product, double_product);
   EXPECT_EQ(factor(ScalingRule::v2020, DType::i8, true), double_product);
   EXPECT_EQ(factor(ScalingRule::vela5, DType::i8, true), float_product);

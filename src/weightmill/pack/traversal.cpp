@@ -22,7 +22,8 @@ std::int64_t padding_waste(BlockShape ofm, BlockShape ublock) {
     return std::int64_t{ceil_div(static_cast<unsigned>(std::max(extent, 1)), static_cast<unsigned>(unit))} * unit;
   };
   const std::int64_t volume = std::int64_t{std::max(ofm.width, 1)} * std::max(ofm.height, 1) * std::max(ofm.depth, 1);
-  return covered(ofm.width, ublock.width) * covered(ofm.height, ublock.height) * covered(ofm.depth, ublock.depth) - volume;
+  return covered(ofm.width, ublock.width) * covered(ofm.height, ublock.height) * covered(ofm.depth, ublock.depth) -
+         volume;
 }
 
 /// Which ofm ublocks U85 allows for an operator.  [docs/brick-order.md §4]

@@ -29,8 +29,9 @@ TEST(Traversal, TheOperatorSettlesTheOthers) {
 TEST(Traversal, U85CountsInFivesAndTens) {
   EXPECT_EQ(choose_traversal_u85(kConv, {16, 3, 3, 16}, false), Traversal::part_kernel_first);  // 1 against 1/4
   EXPECT_EQ(choose_traversal_u85(kConv, {16, 1, 1, 64}, false), Traversal::depth_first);        // 1/2 against 1
-  EXPECT_EQ(choose_traversal_u85(kConv, {16, 3, 3, 64}, false), Traversal::part_kernel_first);  // 9 = 5 + 4: 1 against 1
-  EXPECT_EQ(choose_traversal_u85(kConv, {16, 1, 1, 128}, true), Traversal::depth_first);        // 1/4 against 1
+  EXPECT_EQ(choose_traversal_u85(kConv, {16, 3, 3, 64}, false),
+            Traversal::part_kernel_first);                                                // 9 = 5 + 4: 1 against 1
+  EXPECT_EQ(choose_traversal_u85(kConv, {16, 1, 1, 128}, true), Traversal::depth_first);  // 1/4 against 1
 }
 
 BlockShape chosen(const char* npu, Traversal traversal, std::array<int, 4> ohwi, int bits, BlockShape ofm) {

@@ -20,7 +20,8 @@ void check_extents(const WeightValues& values, const std::array<int, 4>& ohwi) {
   constexpr std::array<const char*, 4> kNames{"output channels", "height", "width", "input channels"};
   std::uint64_t product = 1;
   for (std::size_t axis = 0; axis < 4; ++axis) {
-    if (ohwi[axis] < 1) fail(ErrorCode::bad_request, "weights", fmt::format("{} {}, wanted at least 1", ohwi[axis], kNames[axis]));
+    if (ohwi[axis] < 1)
+      fail(ErrorCode::bad_request, "weights", fmt::format("{} {}, wanted at least 1", ohwi[axis], kNames[axis]));
     if (__builtin_mul_overflow(product, static_cast<std::uint64_t>(ohwi[axis]), &product)) {
       fail(ErrorCode::bad_request, "weights", "the shape's product does not fit 64 bits");
     }
@@ -100,7 +101,8 @@ WeightVolume channels_of(WeightVolume volume, int first, int step, int count) {
 
 bool has_weight_out_of_range(const WeightVolume& volume) {
   if (surely_in_range(volume)) return false;
-  return !for_each_weight(volume, [](int, int weight) { return -kLargestWeight <= weight && weight <= kLargestWeight; });
+  return !for_each_weight(volume,
+                          [](int, int weight) { return -kLargestWeight <= weight && weight <= kLargestWeight; });
 }
 
 bool is_2_4_sparse(const WeightVolume& volume) {
@@ -108,7 +110,8 @@ bool is_2_4_sparse(const WeightVolume& volume) {
   return for_each_weight(volume, [&](int i, int weight) {
     if (i % kSparseGroup == 0) n_nonzero = 0;
     n_nonzero += weight != 0 ? 1 : 0;
-    return n_nonzero <= kSparseGroup - kLeastZerosInGroup && -kLargestSparseWeight <= weight && weight <= kLargestSparseWeight;
+    return n_nonzero <= kSparseGroup - kLeastZerosInGroup && -kLargestSparseWeight <= weight &&
+           weight <= kLargestSparseWeight;
   });
 }
 
