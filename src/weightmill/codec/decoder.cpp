@@ -96,7 +96,8 @@ class StreamDecoder {
                            : header.truncated               ? WeightCode::truncated(header.wdiv)
                                                             : WeightCode::plain(header.wdiv),
             .run_code = run_code,
-            .index_bits = palette_.index_bits()};
+            .index_bits = palette_.index_bits(),
+            .max_run = static_cast<std::uint32_t>(max_weights_ - decoded_.weights.size())};
   }
 
   void count_slice(const SliceLayout& layout, bool sends_palette) {

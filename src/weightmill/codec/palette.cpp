@@ -1,58 +1,74 @@
 #include "palette.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
-#include <vector>
 
 #include <weightmill/base/bits.h>
 
 namespace weightmill::mlw {
 namespace {
 
-/// Code values that occur, each with its count.
-struct CodeCount {
-  std::uint32_t count;
-  std::uint16_t code;
+/// A code value that occurs, and below its count: the larger number comes first in the palette, more common ones before
+/// others and of equally common ones the larger code value.
+using Rank = std::uint64_t;
+constexpr unsigned kCodeBits = 9;
+constexpr Rank rank_of(std::uint32_t count, unsigned code) noexcept { return Rank{count} << kCodeBits | code; }
+constexpr std::uint64_t count_of(Rank rank) noexcept { return rank >> kCodeBits; }
+constexpr std::uint16_t code_of(Rank rank) noexcept { return static_cast<std::uint16_t>(rank & kMaxCodeValue); }
+
+/// The code values that occur, in rising order.
+class Codes {
+ public:
+  Codes(const Histogram& histogram, bool zero_runs) {
+    if (!zero_runs) add(histogram[0], 0);
+    for (int magnitude = 1; magnitude <= kMaxWeight; ++magnitude) {
+      add(histogram[magnitude], fold(magnitude));
+      add(histogram[-magnitude], fold(-magnitude));
+    }
+  }
+
+  std::span<const Rank> ranks() const noexcept { return {ranks_.data(), size_}; }
+  std::uint64_t total() const noexcept { return total_; }
+
+ private:
+  void add(std::uint32_t count, unsigned code) noexcept {
+    ranks_[size_] = rank_of(count, code);
+    size_ += count != 0 ? 1 : 0;
+    total_ += count;
+  }
+
+  std::array<Rank, kCodeValues> ranks_;
+  std::size_t size_ = 0;
+  std::uint64_t total_ = 0;
 };
 
-/// The counts by code value, those that occur only, in rising order of the code value.
-std::vector<CodeCount> count_codes(const Histogram& histogram, bool zero_runs) {
-  std::vector<CodeCount> codes;
-  codes.reserve(kCodeValues);
-  const auto add = [&](int weight) {
-    if (histogram[weight] != 0) codes.push_back({histogram[weight], static_cast<std::uint16_t>(fold(weight))});
-  };
-  if (!zero_runs) add(0);
-  for (int magnitude = 1; magnitude <= kMaxWeight; ++magnitude) {
-    add(magnitude);
-    add(-magnitude);
-  }
-  return codes;
-}
-
-/// More common first; of equally common ones the larger code value.
-bool comes_first(const CodeCount& a, const CodeCount& b) noexcept {
-  return a.count != b.count ? a.count > b.count : a.code > b.code;
-}
-
 /// A palette moves all direct indices up by its size: the largest must stay a legal index.
-unsigned palette_limit(const std::vector<CodeCount>& codes) noexcept {
-  if (codes.size() <= Palette::kMaxSize) return Palette::kMaxSize;
-  const unsigned room = kMaxCodeValue - codes.back().code;
+std::size_t palette_limit(std::span<const Rank> codes) noexcept {
+  if (codes.size() <= Palette::kMaxSize) return codes.size();
+  const unsigned room = kMaxCodeValue - code_of(codes.back());
   return room == 1 ? 0 : std::min(Palette::kMaxSize, room);
 }
 
+/// The first of `codes` in the palette's order.
+std::span<const Rank> most_common(std::span<const Rank> codes, std::array<Rank, kCodeValues>& sorted) {
+  const auto limit = static_cast<std::ptrdiff_t>(palette_limit(codes));
+  const auto end = std::copy(codes.begin(), codes.end(), sorted.begin());
+  std::nth_element(sorted.begin(), sorted.begin() + limit, end, std::greater{});
+  std::sort(sorted.begin(), sorted.begin() + limit, std::greater{});
+  return std::span(sorted).first(static_cast<std::size_t>(limit));
+}
+
 /// Fills `palette` with the most common codes if they cover enough of the section, else leaves it without entries.
-void take_entries(Palette& palette, const std::vector<CodeCount>& codes, Coverage coverage) {
-  std::array<CodeCount, Palette::kMaxSize> most_common;
-  const auto end = std::partial_sort_copy(codes.begin(), codes.end(), most_common.begin(),
-                                          most_common.begin() + palette_limit(codes), comes_first);
-  const auto sum = [](std::uint64_t total, const CodeCount& code) { return total + code.count; };
-  const std::uint64_t covered = std::accumulate(most_common.begin(), end, std::uint64_t{0}, sum);
-  const std::uint64_t half = std::accumulate(codes.begin(), codes.end(), std::uint64_t{0}, sum) / 2;
+void take_entries(Palette& palette, const Codes& codes, Coverage coverage) {
+  std::array<Rank, kCodeValues> sorted;
+  const std::span<const Rank> candidates = most_common(codes.ranks(), sorted);
+  const auto add_count = [](std::uint64_t sum, Rank rank) { return sum + count_of(rank); };
+  const std::uint64_t covered = std::accumulate(candidates.begin(), candidates.end(), std::uint64_t{0}, add_count);
+  const std::uint64_t half = codes.total() / 2;
   const bool used = coverage == Coverage::more_than_half ? covered > half : covered >= half;
   if (!used) return;
-  for (auto code = most_common.begin(); code != end; ++code) palette.entries[palette.size++] = code->code;
+  for (const Rank rank : candidates) palette.entries[palette.size++] = code_of(rank);
   if (palette.size == 1) palette.entries[palette.size++] = 0;  // a size of 1 cannot be sent
 }
 
@@ -97,16 +113,17 @@ void Histogram::count(std::span<const std::int16_t> weights) noexcept {
 }
 
 PaletteChoice choose_palette(const Histogram& histogram, bool zero_runs, Coverage coverage) {
-  const std::vector<CodeCount> codes = count_codes(histogram, zero_runs);
+  const Codes found(histogram, zero_runs);
+  const std::span<const Rank> codes = found.ranks();
   PaletteChoice choice;
   choice.only_zeros = codes.empty();
   choice.only_palette = !codes.empty() && codes.size() <= Palette::kMaxSize;
   Palette& palette = choice.palette;
   if (!codes.empty()) {
-    palette.direct_offset = std::min<unsigned>(codes.front().code, Palette::kMaxDirectOffset);
-    take_entries(palette, codes, coverage);
+    palette.direct_offset = std::min<unsigned>(code_of(codes.front()), Palette::kMaxDirectOffset);
+    take_entries(palette, found, coverage);
   }
-  palette.entry_bits = entry_bits(palette, codes.empty() ? 0 : codes.back().code);
+  palette.entry_bits = entry_bits(palette, codes.empty() ? 0 : code_of(codes.back()));
   fill_indices(choice);
   return choice;
 }

@@ -33,6 +33,8 @@ std::uint32_t split_block(std::span<const std::int16_t> weights, const PaletteCh
 }
 
 void split_zero_runs(std::span<const std::int16_t> weights, const PaletteChoice& choice, Symbols& symbols) {
+  symbols.indices.reserve(weights.size());
+  symbols.runs.reserve(weights.size() + 1);
   std::uint32_t run = 0;
   for (; !weights.empty(); weights = weights.subspan(std::min(kSplitBlock, weights.size()))) {
     run = split_block(weights.first(std::min(kSplitBlock, weights.size())), choice, run, symbols);

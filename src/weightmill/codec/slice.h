@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "bit_writer.h"
 #include "golomb_rice.h"
@@ -50,21 +50,27 @@ struct Slice {
 /// A string of bits that is read a word at a time; see kernels/bit_planes.h for what lies behind its end.
 class BitPlane {
  public:
-  /// Makes room for `n_bytes`, slack included; what was written before is lost.
+  /// Makes room for `n_bytes`, slack included; what was written before is lost. Memory is not cleared: of the room for
+  /// the worst case only what is written costs anything.
   std::uint8_t* room_for(std::size_t n_bytes) {
-    if (bytes_.size() < n_bytes) bytes_.resize(2 * n_bytes);
-    return bytes_.data();
+    if (n_bytes > n_bytes_) {
+      bytes_ = std::make_unique_for_overwrite<std::uint8_t[]>(n_bytes);
+      n_bytes_ = n_bytes;
+    }
+    return bytes_.get();
   }
 
   /// The bits from `position` on, first bit lowest; at least 57 of them count.
   std::uint64_t bits_from(std::uint64_t position) const noexcept {
     std::uint64_t word;
-    std::memcpy(&word, bytes_.data() + position / 8, sizeof word);
+    std::memcpy(&word, bytes_.get() + position / 8, sizeof word);
     return word >> (position % 8);
   }
 
  private:
-  std::vector<std::uint8_t> bytes_ = std::vector<std::uint8_t>(64);
+  static constexpr std::size_t kUnused = 16;  ///< bytes to read from a plane that a slice does not need
+  std::unique_ptr<std::uint8_t[]> bytes_ = std::make_unique<std::uint8_t[]>(kUnused);
+  std::size_t n_bytes_ = kUnused;
 };
 
 /// The bits of a slice's body, sorted by kind. They are made in one go and then dealt out chunk by chunk. Keep one

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <weightmill/kernels/bit_appender.h>
 #include <weightmill/kernels/bit_planes.h>
 
@@ -16,8 +18,6 @@ namespace {
 
 /// Symbols that a chunk may complete behind the last one: its filler.
 constexpr std::size_t kFillerSymbols = 2 * kChunkWeights;
-/// A longer run would hold more weights than any stream may.
-constexpr std::uint32_t kMaxRun = 0x7fffffffu;
 
 /// Where a chunk reader leaves what it finds.
 struct SymbolSinks {
@@ -45,6 +45,7 @@ class ChunkReader {
         run_bits_(chunk_run_bits(layout.run_code)),
         run_remainder_bits_(layout.run_code.on() ? layout.run_code.divisor() : 0),
         max_quotient_(kMaxCodeValue >> layout.weight_code.divisor()),
+        max_run_(layout.max_run),
         table_(kQuotientTables[layout.weight_code.is_truncated() ? 1 : 0]) {}
 
   /// Reads all chunks; returns the number of passes.
@@ -99,7 +100,11 @@ class ChunkReader {
       runs_done_ += step.n_complete;
       run_begun_ = (run_begun_ & step.kept) + step.begun;
     }
-    if (run_begun_ > kMaxRun >> run_remainder_bits_) refuse_stream(in_.position_bits(), "a zero run has 2^31 weights or more");
+    if (run_begun_ > max_run_ >> run_remainder_bits_) refuse_run();
+  }
+
+  [[noreturn]] void refuse_run() const {
+    refuse_stream(in_.position_bits(), fmt::format("a zero run has more than {} weights", max_run_));
   }
 
   /// Of the symbols that were complete before this chunk.
@@ -127,6 +132,7 @@ class ChunkReader {
   const std::int64_t chunk_weights_;
   const unsigned run_bits_, run_remainder_bits_;
   const std::uint64_t max_quotient_;
+  const std::uint32_t max_run_;
   const QuotientTable& table_;
   std::int64_t weights_done_ = 0, runs_done_ = 0;  ///< quotients complete
   std::int64_t weights_read_ = 0, runs_read_ = 0;  ///< remainders read

@@ -16,13 +16,14 @@ struct SliceLayout {
   WeightCode weight_code;
   RunCode run_code;
   unsigned index_bits;    ///< of an index in uncompressed mode
+  std::uint32_t max_run;  ///< below 2^31; a longer run is refused before it ends
 };
 
 /// Reads slices' bodies. Keep one object for many slices: it reuses its memory.
 class SliceDecoder {
  public:
   /// Reads a body; returns the number of passes over its chunks.
-  /// Throws: bad_stream if the body ends too early or an index is beyond 511 (names the bit).
+  /// Throws: bad_stream if the body ends too early, an index is beyond 511 or a run beyond `max_run` (names the bit).
   std::uint64_t take_body(BitReader& in, const SliceLayout& layout);
 
   /// Of the body read last.

@@ -79,9 +79,29 @@ HWY_INLINE Costs cheapest_lane(Costs lead) {
   return hn::Set(d, static_cast<std::int8_t>(hn::FindFirstTrue(d, hn::Eq(lead, hn::Zero(d)))));
 }
 
+/// Trusts the cheapest lane for kStride values at a time, and where it was not the cheapest all the way for a quarter of
+/// them, before it follows the rule.
+template <std::size_t kStride>
+HWY_INLINE Costs follow(const Search& search, std::span<const std::uint16_t> values, Costs lead, Costs& most) {
+  constexpr std::size_t kSmallestStride = 4;
+  for (std::size_t i = 0; i < values.size(); i += kStride) {
+    const auto stride = values.subspan(i, std::min(kStride, values.size() - i));
+    Costs fast_lead = lead;
+    Costs fast_most = most;
+    if (follow_best(search, stride, cheapest_lane(lead), fast_lead, fast_most)) {
+      lead = fast_lead;
+      most = fast_most;
+    } else if constexpr (kStride > kSmallestStride) {
+      lead = follow<kStride / 4>(search, stride, lead, most);
+    } else {
+      lead = follow_rule(search, stride, lead, most);
+    }
+  }
+  return lead;
+}
+
 void search_path(std::span<const std::uint16_t> values, const LaneCosts& costs, std::int8_t switch_bits,
                  std::span<PathBlock> blocks) {
-  constexpr std::size_t kStride = 16;  // how far a cheapest lane is trusted
   const Lanes d;
   const Search search{costs.bits.data()->data(), hn::LoadU(d, costs.extra.data()), hn::Set(d, switch_bits)};
   const Costs lead_limit = hn::Set(d, kMaxSwitchBits + 1);
@@ -89,22 +109,11 @@ void search_path(std::span<const std::uint16_t> values, const LaneCosts& costs, 
   for (std::size_t k = 0; k + 1 < blocks.size(); ++k) {
     const auto block = values.subspan(k * kPathBlock, std::min(kPathBlock, values.size() - k * kPathBlock));
     Costs most = lead;
-    for (std::size_t i = 0; i < block.size(); i += kStride) {
-      const auto stride = block.subspan(i, std::min(kStride, block.size() - i));
-      Costs fast_lead = lead;
-      Costs fast_most = most;
-      if (follow_best(search, stride, cheapest_lane(lead), fast_lead, fast_most)) {
-        lead = fast_lead;
-        most = fast_most;
-      } else {
-        lead = follow_rule(search, stride, lead, most);
-      }
-    }
+    lead = hn::Min(follow<16>(search, block, lead, most), lead_limit);
+    hn::StoreU(lead, d, blocks[k + 1].lead.data());
     std::array<std::uint8_t, 8> mask{};
     hn::StoreMaskBits(d, hn::Gt(most, search.switch_bits), mask.data());
     blocks[k].switched = static_cast<std::uint16_t>(mask[0] | mask[1] << 8);
-    lead = hn::Min(lead, lead_limit);
-    hn::StoreU(lead, d, blocks[k + 1].lead.data());
   }
 }
 

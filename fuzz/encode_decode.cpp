@@ -1,0 +1,38 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include <weightmill/base/error.h>
+#include <weightmill/codec/codec.h>
+
+namespace mlw = weightmill::mlw;
+
+namespace {
+
+/// Weights from bytes: pairs of a weight and how often it comes, so that short inputs reach long runs.
+std::vector<std::int16_t> weights_from(const std::uint8_t* data, std::size_t size, bool wide, bool repeats) {
+  constexpr std::size_t kEnough = 200000;  // for several of regor's sections
+  std::vector<std::int16_t> weights;
+  for (std::size_t i = 0; i < size && weights.size() < kEnough; ++i) {
+    const int value = static_cast<std::int8_t>(data[i]);
+    const std::size_t count = repeats && i + 1 < size ? std::size_t{data[++i]} * data[i] / 16 + 1 : 1;
+    weights.insert(weights.end(), count, static_cast<std::int16_t>(wide ? std::max(2 * value, -255) : value));
+  }
+  return weights;
+}
+
+}  // namespace
+
+/// The first byte chooses the encoder and how the others are read. A second decoder has its own test.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::uint8_t options = data[0];
+  const auto weights = weights_from(data + 1, size - 1, (options & 2) != 0, (options & 4) != 0);
+  const auto effort = (options & 1) != 0 ? mlw::Effort::regor : mlw::Effort::reference;
+  const auto stream = mlw::encode(weights, effort);
+  if (weights.empty()) return 0;
+  if (stream.size() % 16 != 0 || mlw::decode(stream) != weights) std::abort();
+  return 0;
+}
