@@ -22,11 +22,6 @@ CodeRange range_of(DType type) {
   return is_signed(type) ? CodeRange{-(1 << (bits - 1)), (1 << (bits - 1)) - 1} : CodeRange{0, (1 << bits) - 1};
 }
 
-/// The code whose low 16 bits a kernel has written.
-std::int32_t widen(std::uint16_t code, bool is_signed_code) {
-  return is_signed_code ? static_cast<std::int16_t>(code) : static_cast<std::int32_t>(code);
-}
-
 void narrow_codes(std::span<const std::uint16_t> codes, std::uint8_t* out) {
   for (std::size_t i = 0; i < codes.size(); ++i) out[i] = static_cast<std::uint8_t>(codes[i]);
 }
@@ -59,37 +54,16 @@ void pack(DType type, std::span<const std::uint16_t> codes, std::span<std::uint8
   }
 }
 
-/// How far, in real units, weights lie beyond the values of their codes on the far side of saturation or on either side.
-class Distance {
- public:
-  Distance(CodeRange range, bool is_signed_code) : range_(range), signed_(is_signed_code) {}
-
-  /// The largest distance of x and code * scale in a run with one scale. Exact but for one rounding: a code and a float32
-  /// scale multiply exactly in float64.
-  double largest(std::span<const float> x, std::span<const std::uint16_t> codes, float scale, std::int32_t zero_point) const {
-    const double step = scale;
-    const double sign = scale < 0 ? -1 : 1;
-    double largest = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const std::int32_t code = widen(codes[i], signed_);
-      const double beyond = (static_cast<double>(x[i]) - step * (code - zero_point)) * sign;
-      const double above = code == range_.high ? 0 : beyond;
-      const double below = code == range_.low ? 0 : -beyond;
-      largest = std::max(largest, std::max(above, below));
-    }
-    return largest;
-  }
-
- private:
-  CodeRange range_;
-  bool signed_;
-};
+/// Elements that are read, coded and checked at a time: their codes and floats stay in the first-level cache. A multiple of
+/// the codes in a byte.
+constexpr std::uint64_t kChunk = 4096;
 
 class QuantizeLinearFold : public ConstantFold {
  public:
   QuantizeLinearFold(QuantizeLinear operation, const ScaleLayout& layout)
       : operation_(std::move(operation)), layout_(layout), range_(range_of(operation_.code_type)) {
     if (operation_.zero_point.empty()) operation_.zero_point.assign(operation_.scale.size(), 0);
+    for (const float scale : operation_.scale) steps_per_unit_.push_back(1 / static_cast<double>(scale));
     const auto is_zero = [](std::int32_t zero_point) { return zero_point == 0; };
     const bool none = std::all_of(operation_.zero_point.begin(), operation_.zero_point.end(), is_zero);
     zero_point_ = none ? ZeroPoint::none : ZeroPoint::kept;
@@ -100,19 +74,14 @@ class QuantizeLinearFold : public ConstantFold {
   ZeroPoint zero_point() const noexcept override { return zero_point_; }
 
   BlockResult codes(std::uint64_t first, std::uint64_t count, std::span<std::uint8_t> out) const override {
-    std::vector<float> x(count);
-    std::vector<std::uint16_t> codes(count);
-    operation_.read(first, x);
+    std::vector<float> x(std::min(count, kChunk));
+    std::vector<std::uint16_t> codes(x.size());
     BlockResult result;
-    for (std::uint64_t done = 0; done < count;) {
-      const ScaleRun run = run_at(layout_, first + done, count - done);
-      const auto part = std::span(x).subspan(done, run.count);
-      const auto part_codes = std::span(codes).subspan(done, run.count);
-      result.saw_nan |= quantize(part, run, part_codes);
-      check(part, run, part_codes, result.error);
-      done += run.count;
+    for (std::uint64_t done = 0; done < count; done += kChunk) {
+      const std::uint64_t n = std::min(kChunk, count - done);
+      code_chunk(first + done, std::span(x).first(n), std::span(codes).first(n), result);
+      pack(operation_.code_type, std::span(codes).first(n), out.subspan(code_bytes(operation_.code_type, done)));
     }
-    pack(operation_.code_type, codes, out);
     return result;
   }
 
@@ -123,27 +92,35 @@ class QuantizeLinearFold : public ConstantFold {
   }
 
  private:
-  bool quantize(std::span<const float> x, const ScaleRun& run, std::span<std::uint16_t> codes) const {
-    const auto scales = std::span(operation_.scale).subspan(run.scale);
-    const auto zero_points = std::span(operation_.zero_point).subspan(run.scale);
-    if (run.advances) return quantize_linear_each(x, scales.first(x.size()), zero_points.first(x.size()), range_, codes);
-    return quantize_linear_run(x, scales[0], zero_points[0], range_, codes);
+  void code_chunk(std::uint64_t first, std::span<float> x, std::span<std::uint16_t> codes, BlockResult& result) const {
+    operation_.read(first, x);
+    double distance = 0;
+    for (std::uint64_t done = 0; done < x.size();) {
+      const ScaleRun run = run_at(layout_, first + done, x.size() - done);
+      code_run(run, x.subspan(done, run.count), codes.subspan(done, run.count), result.saw_nan, distance);
+      done += run.count;
+    }
+    // x / scale is rounded to float32 once: it is off by at most 2^-24 of itself, which is at most as large as the range.
+    const double bound = (static_cast<double>(range_.high) - range_.low + 1) * 0x1p-24;
+    result.error.add(std::max(0.0, distance - 0.5), bound);
   }
 
-  /// x / scale is rounded to float32 once: it is off by at most 2^-24 of itself, which is at most as large as the range.
-  void check(std::span<const float> x, const ScaleRun& run, std::span<const std::uint16_t> codes, StepError& error) const {
-    const Distance distance(range_, is_signed(operation_.code_type));
-    const double bound = (static_cast<double>(range_.high) - range_.low + 1) * 0x1p-24;
-    const std::size_t length = run.advances ? 1 : x.size();
-    for (std::size_t i = 0; i < x.size(); i += length) {
-      const float scale = operation_.scale[run.scale + i];
-      const double largest =
-          distance.largest(x.subspan(i, length), codes.subspan(i, length), scale, operation_.zero_point[run.scale + i]);
-      error.add(std::max(0.0, largest / std::abs(static_cast<double>(scale)) - 0.5), bound);
+  void code_run(const ScaleRun& run, std::span<const float> x, std::span<std::uint16_t> codes, bool& saw_nan,
+                double& distance) const {
+    const auto scales = std::span(operation_.scale).subspan(run.scale);
+    const auto inverses = std::span(steps_per_unit_).subspan(run.scale);
+    const auto zero_points = std::span(operation_.zero_point).subspan(run.scale);
+    if (run.advances) {
+      saw_nan |= quantize_linear_each(x, scales.first(x.size()), zero_points.first(x.size()), range_, codes);
+      distance = std::max(distance, linear_distance_each(x, codes, inverses, zero_points, range_));
+    } else {
+      saw_nan |= quantize_linear_run(x, scales[0], zero_points[0], range_, codes);
+      distance = std::max(distance, linear_distance_run(x, codes, inverses[0], zero_points[0], range_));
     }
   }
 
   QuantizeLinear operation_;
+  std::vector<double> steps_per_unit_;  ///< 1 / scale
   ScaleLayout layout_;
   CodeRange range_;
   ZeroPoint zero_point_;

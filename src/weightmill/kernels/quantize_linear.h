@@ -22,7 +22,23 @@ bool quantize_linear_run(std::span<const float> x, float scale, std::int32_t zer
 bool quantize_linear_each(std::span<const float> x, std::span<const float> scale, std::span<const std::int32_t> zero_point,
                           CodeRange range, std::span<std::uint16_t> codes) noexcept;
 
+/// How far, in steps, x / scale lies beyond its code, at most: the largest |x / scale - (code - zero_point)|, where what is
+/// below the lowest code or above the highest one does not count. In float64, with steps_per_unit = 1 / scale. 0 if N = 0.
+/// `x`, `codes`: N, neither NaN; `codes` as quantize_linear_run() gives them.
+double linear_distance_run(std::span<const float> x, std::span<const std::uint16_t> codes, double steps_per_unit,
+                           std::int32_t zero_point, CodeRange range) noexcept;
+
+/// The same with a scale and a zero point for each x.
+double linear_distance_each(std::span<const float> x, std::span<const std::uint16_t> codes,
+                            std::span<const double> steps_per_unit, std::span<const std::int32_t> zero_point,
+                            CodeRange range) noexcept;
+
 namespace scalar {
+double linear_distance_run(std::span<const float> x, std::span<const std::uint16_t> codes, double steps_per_unit,
+                           std::int32_t zero_point, CodeRange range) noexcept;
+double linear_distance_each(std::span<const float> x, std::span<const std::uint16_t> codes,
+                            std::span<const double> steps_per_unit, std::span<const std::int32_t> zero_point,
+                            CodeRange range) noexcept;
 bool quantize_linear_run(std::span<const float> x, float scale, std::int32_t zero_point, CodeRange range,
                          std::span<std::uint16_t> codes) noexcept;
 bool quantize_linear_each(std::span<const float> x, std::span<const float> scale, std::span<const std::int32_t> zero_point,

@@ -82,6 +82,34 @@ TEST(QuantizeLinearKernel, AllTargetsAgreeBitForBit) {
   }
 }
 
+TEST(QuantizeLinearKernel, MeasuresTheSameDistanceOnAllTargets) {
+  for (const std::uint64_t seed : testkit::seeds(300)) {
+    SCOPED_TRACE(seed);
+    const Case c = random_case(seed, 0);
+    std::vector<double> steps_per_unit;
+    for (const float scale : c.scale) steps_per_unit.push_back(1 / static_cast<double>(scale));
+    std::vector<std::uint16_t> codes(c.x.size());
+    scalar::quantize_linear_each(c.x, c.scale, c.zero_point, c.range, codes);
+    const double want = scalar::linear_distance_each(c.x, codes, steps_per_unit, c.zero_point, c.range);
+    EXPECT_LE(want, 0.5 + 65536 * 0x1p-24);
+    if (!codes.empty() && seed % 2 == 0) codes[seed % codes.size()] ^= 1;  // a wrong code is seen
+    const double moved = scalar::linear_distance_each(c.x, codes, steps_per_unit, c.zero_point, c.range);
+    const double one = codes.empty() ? 1 : steps_per_unit[0];
+    const double want_run = scalar::linear_distance_run(c.x, codes, one, 0, c.range);
+    on_each_target([&] {
+      EXPECT_EQ(linear_distance_each(c.x, codes, steps_per_unit, c.zero_point, c.range), moved);
+      EXPECT_EQ(linear_distance_run(c.x, codes, one, 0, c.range), want_run);
+    });
+  }
+}
+
+TEST(QuantizeLinearKernel, CountsNoSaturationAsDistance) {
+  const std::vector<float> x{1000, -1000, 3.25f};
+  const std::vector<std::uint16_t> codes{127, static_cast<std::uint16_t>(-128), 3};
+  EXPECT_EQ(linear_distance_run(x, codes, 1, 0, {-128, 127}), 0.25);
+  EXPECT_EQ(linear_distance_run(x, codes, 1, 0, {-128, 126}), 873);
+}
+
 TEST(QuantizeLinearKernel, FindsEveryNaN) {
   for (const std::uint64_t seed : testkit::seeds(100)) {
     SCOPED_TRACE(seed);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -73,6 +74,14 @@ bool same_codes(const OnnxQuantize& a, const OnnxQuantize& b) {
          (!a.zero_point || same_values(*a.zero_point, *b.zero_point));
 }
 
+/// Equal where same_codes() holds, and rarely else: many nodes may quantize one constant.
+std::size_t hash_of_parameters(const OnnxQuantize& site) {
+  const auto hash = [](std::span<const std::uint8_t> bytes) {
+    return std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  };
+  return hash(site.scale.bytes) + 31 * (site.zero_point ? hash(site.zero_point->bytes) : 0);
+}
+
 /// One constant that is to be, and the nodes that it replaces.
 struct Group {
   std::vector<std::size_t> sites;  ///< numbers in the list of sites
@@ -113,17 +122,18 @@ class OnnxFolder {
   /// Sites that may be folded, together with those that have the same codes, in the order of the first one.
   std::vector<Group> grouped() const {
     std::vector<Group> groups;
-    std::multimap<const void*, std::size_t> by_data;
+    std::multimap<std::pair<const void*, std::size_t>, std::size_t> by_data;
     for (std::size_t i = 0; i < sites_.size(); ++i) {
       if (!sites_[i].left_reason.empty()) continue;
-      const auto [begin, end] = by_data.equal_range(sites_[i].data.bytes.data());
+      const std::pair key(static_cast<const void*>(sites_[i].data.bytes.data()), hash_of_parameters(sites_[i]));
+      const auto [begin, end] = by_data.equal_range(key);
       const auto known = std::find_if(begin, end, [&](const auto& entry) {
         return same_codes(sites_[groups[entry.second].sites.front()], sites_[i]);
       });
       if (known != end) {
         groups[known->second].sites.push_back(i);
       } else {
-        by_data.emplace(sites_[i].data.bytes.data(), groups.size());
+        by_data.emplace(key, groups.size());
         groups.push_back({{i}, nullptr});
       }
     }

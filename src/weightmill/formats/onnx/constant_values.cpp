@@ -105,12 +105,15 @@ class StridedWalk {
 /// Below this a transposed tensor may stay in memory while it is read criss-cross.
 constexpr std::size_t kKeepBytes = std::size_t{16} << 20;
 
-/// Gives back the pages of `n` elements from `first` on, and the page before them that no block has had to itself.
+/// Gives back pages, a stretch at a time: a call costs as much as reading some pages.
 void release_behind(const OnnxConstant& constant, std::size_t first, std::size_t n) {
-  constexpr std::size_t kPage = 4096;
+  constexpr std::size_t kStretch = std::size_t{1} << 20;
   const std::size_t size = size_bits(constant.stored_dtype) / 8;
-  const std::size_t begin = first * size - std::min(first * size, kPage);
-  release_pages(*constant.file, constant.bytes.subspan(begin, (first + n) * size - begin));
+  const std::size_t end = (first + n) * size;
+  if (first * size / kStretch == end / kStretch && end != constant.bytes.size()) return;
+  // From the stretch before on, whose last page has been cut in two by the end of the last call.
+  const std::size_t begin = (std::max(end / kStretch, std::size_t{2}) - 2) * kStretch;
+  release_pages(*constant.file, constant.bytes.subspan(begin, end - begin));
 }
 
 void read_row_major(const OnnxConstant& constant, std::uint64_t first, std::span<float> out) {
