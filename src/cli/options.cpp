@@ -3,6 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "nearest.h"
+
 namespace weightmill::cli {
 
 CLI::App& Verbs::add(const std::string& name, const std::string& summary, Common& common, Run run) {
@@ -25,6 +30,11 @@ std::vector<std::string> Verbs::names() const {
   std::vector<std::string> names;
   for (const Verb& verb : verbs_) names.push_back(verb.app->get_name());
   return names;
+}
+
+std::string not_a_word(const std::string& word, const std::vector<std::string>& words) {
+  const auto meant = nearest(word, words);
+  return fmt::format("'{}' is not one of: {}{}", word, fmt::join(words, ", "), meant ? fmt::format("; did you mean {}?", *meant) : "");
 }
 
 std::vector<std::string> with_kebab_case_flags(int argc, const char* const* argv) {

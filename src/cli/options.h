@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,23 @@ class Verbs {
   CLI::App& app_;
   std::vector<Verb> verbs_;
 };
+
+/// "'fats' is not one of: best, fast; did you mean fast?"
+std::string not_a_word(const std::string& word, const std::vector<std::string>& words);
+
+/// An option whose value is one of some words. A word that is none of them is a usage error that lists them all.
+template <class Enum>
+CLI::Option& add_word(CLI::App& verb, const std::string& name, Enum& target, const std::map<std::string, Enum>& words,
+                      const std::string& help, const std::string& default_word) {
+  std::vector<std::string> all;
+  for (const auto& [word, value] : words) all.push_back(word);
+  const auto choose = [&target, words, all, name](const std::string& word) {
+    const auto found = words.find(word);
+    if (found == words.end()) throw CLI::ValidationError(name, not_a_word(word, all));
+    target = found->second;
+  };
+  return *verb.add_option_function<std::string>(name, choose, help)->type_name("WORD")->default_str(default_word);
+}
 
 /// Flags in snake_case (`--calibration_method`) become kebab-case; values and everything after `--` stay as they are.
 std::vector<std::string> with_kebab_case_flags(int argc, const char* const* argv);

@@ -6,6 +6,7 @@
 #include <weightmill/pipeline/pack.h>
 #include <weightmill/report/report.h>
 
+#include "efforts.h"
 #include "pack_table.h"
 #include "progress_bar.h"
 #include "verbs.h"
@@ -21,7 +22,6 @@ struct PackArguments {
   bool c_array = false, dry_run = false;
 };
 
-const std::map<std::string, mlw::Effort> kEfforts{{"reference", mlw::Effort::reference}, {"regor", mlw::Effort::regor}};
 const std::map<std::string, ScalingRule> kScalings{{"2020", ScalingRule::v2020}, {"vela5", ScalingRule::vela5}, {"regor", ScalingRule::regor}};
 const std::map<std::string, FormatChoice> kFormats{{"smallest", FormatChoice::smallest}, {"standard", FormatChoice::standard}, {"sparse", FormatChoice::sparse}, {"fast", FormatChoice::fast}};
 
@@ -48,12 +48,9 @@ void add_pack(Verbs& verbs) {
   verb.add_option("MODEL", arguments->model, "Integer TFLite model")->required();
   verb.add_option("-o,--output", arguments->output, "Folder for weights.safetensors and manifest.json; made if need be");
   verb.add_option("--accelerator-config", arguments->accelerator, "Target; `weightmill targets` lists them")->capture_default_str();
-  verb.add_option("--effort", arguments->options.effort, "Encoder: reference and regor make the bytes of Vela's two cores")
-      ->transform(CLI::CheckedTransformer(kEfforts))->default_str("reference");
-  verb.add_option("--scaling", arguments->options.scaling, "Whose arithmetic makes multiplier and shift: 2020, vela5, regor")
-      ->transform(CLI::CheckedTransformer(kScalings))->default_str("vela5");
-  verb.add_option("--format", arguments->options.format, "U85 stream formats to choose from: smallest, standard, sparse, fast")
-      ->transform(CLI::CheckedTransformer(kFormats))->default_str("smallest");
+  add_word(verb, "--effort", arguments->options.effort, kEfforts, kEffortHelp, "reference");
+  add_word(verb, "--scaling", arguments->options.scaling, kScalings, "Whose arithmetic makes multiplier and shift: 2020, vela5, regor", "vela5");
+  add_word(verb, "--format", arguments->options.format, kFormats, "U85 stream formats to choose from: smallest, standard, sparse, fast", "smallest");
   verb.add_option("--ofm-block-depth", arguments->options.ofm_block_depth, "Output channels of a block; 0: chosen for each layer")
       ->check(CLI::Range(0, 65536))->capture_default_str();
   verb.add_option("--ofm-depth-step", arguments->options.ofm_depth_step, "Output channels of a depth slice; 0: all of a layer's")

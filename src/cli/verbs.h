@@ -15,6 +15,7 @@ void add_pack(Verbs& verbs);
 void add_squeeze(Verbs& verbs);
 void add_verify(Verbs& verbs);
 void add_inspect(Verbs& verbs);
+void add_codec(Verbs& verbs);
 void add_targets(Verbs& verbs);
 
 /// All verbs, in the order of the help text.
@@ -23,6 +24,7 @@ inline void add_verbs(Verbs& verbs) {
   add_squeeze(verbs);
   add_verify(verbs);
   add_inspect(verbs);
+  add_codec(verbs);
   add_targets(verbs);
 }
 
