@@ -3,9 +3,15 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <weightmill/base/error.h>
 #include <weightmill/formats/formats.h>
+#include <weightmill/formats/npy.h>
+#include <weightmill/formats/safetensors.h>
 
 #include "module.h"
 
@@ -87,10 +93,11 @@ nb::object metadata_record(const weightmill::Metadata& metadata, const nb::objec
   return nb::make_tuple(to_text(metadata.name), view(metadata.data, owner));
 }
 
-/// Keeps the model, and with it the mapped file, until the last array that views it is gone.
-nb::object owner_of(const std::shared_ptr<const Model>& model) {
-  auto held = std::make_unique<std::shared_ptr<const Model>>(model);
-  nb::capsule capsule(held.get(), [](void* p) noexcept { delete static_cast<std::shared_ptr<const Model>*>(p); });
+/// Keeps what was read, and with it the mapped file, until the last array that views it is gone.
+template <class T>
+nb::object owner_of(const std::shared_ptr<const T>& thing) {
+  auto held = std::make_unique<std::shared_ptr<const T>>(thing);
+  nb::capsule capsule(held.get(), [](void* p) noexcept { delete static_cast<std::shared_ptr<const T>*>(p); });
   held.release();
   return capsule;
 }
@@ -110,8 +117,54 @@ nb::dict read_model(const std::filesystem::path& path) {
   return record;
 }
 
+weightmill::DType dtype_named(const std::string& name) {
+  for (int i = 0; i < static_cast<int>(weightmill::DType::other); ++i) {
+    if (name_of(static_cast<weightmill::DType>(i)) == name) return static_cast<weightmill::DType>(i);
+  }
+  weightmill::fail(weightmill::ErrorCode::bad_request, name, "is no type of this program");
+}
+
+/// Name, dtype, shape and the bytes of a tensor.
+using NamedBytes = std::tuple<std::string, std::string, weightmill::Shape, nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig>>;
+
+void write_safetensors(const std::filesystem::path& path, const std::vector<NamedBytes>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  std::vector<weightmill::SafetensorsSource> sources;
+  for (const auto& [name, dtype, shape, bytes] : tensors) {
+    sources.push_back({name, dtype_named(dtype), shape, {bytes.data(), bytes.size()}});
+  }
+  nb::gil_scoped_release release;
+  weightmill::write_safetensors(path, sources, metadata);
+}
+
+nb::tuple read_safetensors(const std::filesystem::path& path) {
+  const auto file = std::make_shared<const weightmill::Safetensors>(weightmill::read_safetensors(path));
+  const nb::object owner = owner_of(file);
+  nb::list tensors;
+  for (const auto& tensor : file->tensors) {
+    tensors.append(nb::make_tuple(to_text(tensor.name), to_text(name_of(tensor.dtype)), nb::tuple(nb::cast(tensor.shape)), view(tensor.data, owner)));
+  }
+  return nb::make_tuple(tensors, nb::cast(file->metadata));
+}
+
+nb::tuple read_npy(const std::filesystem::path& path) {
+  const auto array = std::make_shared<const weightmill::NpyArray>(weightmill::read_npy(path));
+  return nb::make_tuple(to_text(name_of(array->dtype)), nb::tuple(nb::cast(array->shape)), view(array->data, owner_of(array)));
+}
+
+void write_npy(const std::filesystem::path& path, const std::string& dtype, const weightmill::Shape& shape,
+               nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig> bytes) {
+  weightmill::write_npy(path, dtype_named(dtype), shape, {bytes.data(), bytes.size()});
+}
+
 }  // namespace
 
 void bind_formats(nb::module_& m) {
   m.def("read_model", &read_model, nb::arg("path"), "A model file as dictionaries; weightmill.load wraps them. Raises Error.");
+  m.def("write_safetensors", &write_safetensors, nb::arg("path"), nb::arg("tensors").noconvert(), nb::arg("metadata"),
+        "Tensors as (name, dtype, shape, bytes as uint8) to a file. Raises Error.");
+  m.def("read_safetensors", &read_safetensors, nb::arg("path"), "-> (tensors as written by write_safetensors, metadata). Raises Error.");
+  m.def("write_npy", &write_npy, nb::arg("path"), nb::arg("dtype"), nb::arg("shape"), nb::arg("bytes").noconvert(),
+        "An array as dtype, shape and bytes to a .npy file. Raises Error.");
+  m.def("read_npy", &read_npy, nb::arg("path"), "-> (dtype, shape, bytes as uint8). Raises Error.");
 }
