@@ -28,7 +28,7 @@ constexpr unsigned kAnyField = 0xFFFF;  // tables of numbers: whatever else they
 const TableSchema kOperatorCode{"an OperatorCode", 3, {string_at(1)}};
 
 const TableSchema kCustomQuantization{"a CustomQuantization", 0, {string_at(0)}};
-const TableSchema kBlockwiseQuantization{"a BlockwiseQuantization", 2, {}};
+const TableSchema kBlockwiseQuantization{"a BlockwiseQuantization", 3, {vector_of(3, 4)}};
 const TableSchema* quantization_details(unsigned type) {
   return type == 1 ? &kCustomQuantization : type == 2 ? &kBlockwiseQuantization : nullptr;
 }

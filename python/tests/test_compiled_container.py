@@ -1,0 +1,245 @@
+"""The TFLite file around NPU operators: everything in it survives, and what could not is refused."""
+
+import struct
+
+import numpy as np
+import pytest
+
+import weightmill
+
+pytest.importorskip("ai_edge_litert")
+
+from ai_edge_litert import schema_py_generated as schema
+from toy_compiled import Builder, conv, geometry, loose_stream, payload_of, set_register, toy_model, toy_parts
+
+
+def objects(data: bytes):
+    return schema.ModelT.InitFromPackedBuf(data, 0)
+
+
+def flat(value, path="model"):
+    """Every leaf of an object tree, with its path."""
+    if isinstance(value, (str, bytes, int, float, bool, type(None), np.generic)):
+        yield path, value
+    elif isinstance(value, np.ndarray):
+        yield path, value.tolist()
+    elif isinstance(value, list):
+        yield path + ".length", len(value)
+        for i, item in enumerate(value):
+            yield from flat(item, f"{path}[{i}]")
+    else:
+        yield path + ".class", type(value).__name__
+        for key, item in vars(value).items():
+            yield from flat(item, f"{path}.{key}")
+
+
+def squeeze_and_compare(builder: Builder, n_buffers: int) -> bytes:
+    """Squeezes; all objects are equal but for `n_buffers` buffers, payloads and read-only data, and shapes of those."""
+    data = builder.bytes()
+    small = weightmill.squeeze(data)
+    assert len(small) < len(data)
+    assert (len(data) - len(small)) % 16 == 0
+    before, after = dict(flat(objects(data))), dict(flat(objects(small)))
+    assert before.keys() == after.keys()
+    different = {path for path in before if before[path] != after[path]}
+    buffers = {path for path in different if path.startswith("model.buffers")}
+    shapes = {path for path in different if path.endswith(".shape")}
+    assert different == buffers | shapes
+    assert len(buffers) == n_buffers and 1 <= len(shapes) <= n_buffers
+    return small
+
+
+def test_one_operator():
+    squeeze_and_compare(toy_model(), 2)
+
+
+def test_two_operators_share_a_read_only_tensor():
+    first, second, scales = loose_stream(1), loose_stream(2), bytes(range(1, 81))
+    at = 80 + len(first)
+    builder = Builder()
+    read_only = builder.bytes_tensor(scales + first + second, "read_only")
+    stop = set_register(0, 0xFFFF)
+    builder.npu(payload_of(geometry() + conv(80, len(first), 0) + stop), read_only)
+    builder.npu(payload_of(geometry() + conv(at, len(second), 0) + conv(80, len(first), 0) + stop), read_only)
+    small = squeeze_and_compare(builder, 3)
+    assert weightmill.squeeze(small) == small
+
+
+def test_two_read_only_tensors():
+    builder = Builder()
+    for seed in (1, 5):
+        payload, read_only = toy_parts(seed)
+        builder.npu(payload, builder.bytes_tensor(read_only, f"read_only {seed}"))
+    small = squeeze_and_compare(builder, 4)
+    assert weightmill.squeeze(small) == small
+
+
+OPTION_VECTORS = [
+    (schema.BuiltinOptions.ConcatEmbeddingsOptions, schema.ConcatEmbeddingsOptionsT,
+     {"numColumnsPerChannel": [1, 2], "embeddingDimPerChannel": [3, 4]}),
+    (schema.BuiltinOptions.FullyConnectedOptions, schema.FullyConnectedOptionsT, {"quantSpec": [1, 2, 3]}),
+    (schema.BuiltinOptions.ReshapeOptions, schema.ReshapeOptionsT, {"newShape": [1, 8]}),
+    (schema.BuiltinOptions.SqueezeOptions, schema.SqueezeOptionsT, {"squeezeDims": [0]}),
+    (schema.BuiltinOptions.VarHandleOptions, schema.VarHandleOptionsT, {"container": "c", "sharedName": "name"}),
+    (schema.BuiltinOptions.BucketizeOptions, schema.BucketizeOptionsT, {"boundaries": [0.5, 1.5]}),
+    (schema.BuiltinOptions.Conv2DOptions, schema.Conv2DOptionsT, {"strideW": 2, "strideH": 3}),
+]
+
+
+def add_cpu_operators(builder: Builder) -> None:
+    for kind, make, fields in OPTION_VECTORS:
+        inputs = [builder.tensor([1, 8], schema.TensorType.FLOAT32, np.arange(8, dtype=np.float32).tobytes()), -1]
+        operator = builder.operator(builder.code(kind), inputs, [builder.tensor([1, 8], schema.TensorType.FLOAT32)])
+        operator.builtinOptionsType, operator.builtinOptions = kind, make()
+        for name, value in fields.items():
+            setattr(operator.builtinOptions, name, value)
+        operator.intermediates, operator.mutatingVariableInputs = inputs[:1], [True, False]
+
+
+def decorate_tensors(builder: Builder) -> None:
+    """Quantization with custom details, sparsity and a variant's sub-type."""
+    tensor = builder.graph.tensors[-1]
+    tensor.quantization = schema.QuantizationParametersT()
+    tensor.quantization.scale, tensor.quantization.zeroPoint = [0.5], [3]
+    tensor.quantization.min, tensor.quantization.max = [0.0], [1.0]
+    tensor.quantization.detailsType = schema.QuantizationDetails.CustomQuantization
+    tensor.quantization.details = schema.CustomQuantizationT()
+    tensor.quantization.details.custom = [7, 8]
+    tensor.shapeSignature = [-1, 8]
+    tensor.sparsity = schema.SparsityParametersT()
+    tensor.sparsity.traversalOrder, tensor.sparsity.blockMap = [0, 1], [0]
+    tensor.sparsity.dimMetadata = []
+    for kind, make in ((1, schema.Int32VectorT), (2, schema.Uint16VectorT), (3, schema.Uint8VectorT)):
+        metadata = schema.DimensionMetadataT()
+        metadata.arraySegmentsType = metadata.arrayIndicesType = kind
+        metadata.arraySegments, metadata.arrayIndices = make(), make()
+        metadata.arraySegments.values, metadata.arrayIndices.values = [0, 1], [1, 2, 3]
+        tensor.sparsity.dimMetadata.append(metadata)
+    variant = schema.VariantSubTypeT()
+    variant.shape = [1, 2]
+    tensor.variantTensors = [variant]
+
+
+def add_signature_and_metadata(builder: Builder) -> None:
+    signature, entry = schema.SignatureDefT(), schema.TensorMapT()
+    entry.name, entry.tensorIndex = "input", 4
+    signature.inputs, signature.outputs, signature.signatureKey = [entry], [entry], "serve"
+    builder.model.signatureDefs = [signature]
+    metadata = schema.MetadataT()
+    metadata.name, metadata.buffer = "OfflineMemoryAllocation", builder.buffer(struct.pack("<3i", 0, 1, 2))
+    builder.model.metadata = [metadata]
+    builder.model.metadataBuffer = [1]
+
+
+@pytest.mark.parametrize("npu_first", [True, False])
+def test_everything_else_in_the_file_survives(npu_first):
+    builder = Builder()
+    payload, read_only = toy_parts()
+    if npu_first:
+        builder.npu(payload, builder.bytes_tensor(read_only, "read_only"))
+    add_cpu_operators(builder)
+    decorate_tensors(builder)
+    add_signature_and_metadata(builder)
+    if not npu_first:
+        builder.npu(payload, builder.bytes_tensor(read_only, "read_only"))
+    squeeze_and_compare(builder, 2)
+
+
+def refused(data: bytes, code: str, reason: str) -> None:
+    with pytest.raises(weightmill.Error, match=reason) as caught:
+        weightmill.squeeze(data)
+    assert caught.value.code == code
+
+
+def test_refuses_other_custom_options():
+    builder = toy_model()
+    builder.graph.operators[0].customOptions = [1, 4, 2]
+    refused(builder.bytes(), "bad_file", "subgraph 0, operator 0: its custom options are not 01 04 01")
+
+
+def test_refuses_too_few_inputs():
+    builder = toy_model()
+    builder.graph.operators[0].inputs = builder.graph.operators[0].inputs[:3]
+    refused(builder.bytes(), "bad_file", "subgraph 0, operator 0: has 3 inputs")
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("field, value", [("shape", [5]), ("shape", [1, 5]), ("type", schema.TensorType.INT8), ("shape", [])])
+def test_refuses_tensors_that_are_not_their_bytes(which, field, value):
+    builder = toy_model()
+    tensor = builder.graph.tensors[builder.graph.operators[0].inputs[which]]
+    setattr(tensor, field, value)
+    refused(builder.bytes(), "bad_file", f"subgraph 0, operator 0: input {which} .* is not UINT8 of one dimension")
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_refuses_shared_buffers(which):
+    builder = toy_model()
+    tensor = builder.graph.tensors[builder.graph.operators[0].inputs[which]]
+    other = builder.tensor([4], schema.TensorType.UINT8)
+    builder.graph.tensors[other].buffer = tensor.buffer
+    refused(builder.bytes(), "bad_file", "shares its buffer")
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_refuses_other_users_of_the_npus_tensors(which):
+    builder = toy_model()
+    tensor = builder.graph.operators[0].inputs[which]
+    builder.operator(builder.code(22), [tensor], [builder.tensor([1], schema.TensorType.UINT8)])
+    refused(builder.bytes(), "bad_file", f"subgraph 0, tensor {tensor}: .* something else uses it too")
+
+
+def test_refuses_a_command_tensor_of_two_operators():
+    builder = toy_model()
+    first = builder.graph.operators[0]
+    second = builder.operator(builder.custom, list(first.inputs), list(first.outputs))
+    second.customOptions = [1, 4, 1]
+    refused(builder.bytes(), "bad_file", "subgraph 0, operator 1: shares its command tensor")
+
+
+def test_refuses_data_behind_the_flatbuffer():
+    builder = toy_model()
+    builder.model.buffers[1].offset = 4096
+    refused(builder.bytes(), "unsupported", "buffer 1 is stored behind the flatbuffer")
+    builder = toy_model()
+    builder.graph.operators[0].largeCustomOptionsOffset = 64
+    refused(builder.bytes(), "unsupported", "subgraph 0, operator 0: has options behind the flatbuffer")
+
+
+def test_refuses_newer_tables():
+    builder = toy_model()
+    operator = builder.operator(builder.code(206), [], [])
+    operator.builtinOptions2Type = schema.BuiltinOptions2.StablehloConcatenateOptions
+    operator.builtinOptions2 = schema.StablehloConcatenateOptionsT()
+    refused(builder.bytes(), "unsupported", "an Operator has options of type 1")
+    builder = toy_model()
+    builder.graph.tensors[0].externalBuffer = 1
+    refused(builder.bytes(), "unsupported", "a Tensor has field 10, of a newer schema")
+
+
+def test_refuses_indices_out_of_range():
+    for change in (
+        lambda b: setattr(b.graph.operators[0], "opcodeIndex", 9),
+        lambda b: setattr(b.graph.operators[0], "inputs", [99, 0, 0, 0]),
+        lambda b: setattr(b.graph.tensors[0], "buffer", 99),
+        lambda b: setattr(b.graph, "outputs", [99]),
+    ):
+        builder = toy_model()
+        change(builder)
+        refused(builder.bytes(), "bad_file", "of ")
+
+
+def test_every_cut_and_every_changed_offset_is_refused_or_harmless():
+    data = toy_model().bytes()
+    for size in range(0, len(data), 37):
+        with pytest.raises(weightmill.Error):
+            weightmill.squeeze(data[:size])
+    rng = np.random.default_rng(1)
+    for _ in range(2000):
+        broken = bytearray(data)
+        at = int(rng.integers(0, len(data)))
+        broken[at] ^= int(rng.integers(1, 256))
+        try:
+            weightmill.squeeze(bytes(broken))
+        except weightmill.Error as error:
+            assert error.code in ("bad_file", "unsupported", "bad_stream")
