@@ -25,7 +25,7 @@ QuotientBits quotients(std::span<const std::uint16_t> values, unsigned divisor, 
 void low_bits(std::span<const std::uint16_t> values, unsigned width, std::uint8_t* out) {
   write_low_bits_scalar(values, width, out);
 }
-std::uint16_t join(std::span<std::uint16_t> values, unsigned width, const std::uint8_t* bits) {
+std::uint16_t join_fields(std::span<std::uint16_t> values, unsigned width, const std::uint8_t* bits) {
   return join_low_bits_scalar(values, width, bits);
 }
 #else
@@ -171,7 +171,7 @@ struct FieldLayout {
   alignas(16) std::array<std::uint16_t, 8> factor;
 };
 
-std::uint16_t join(std::span<std::uint16_t> values, unsigned width, const std::uint8_t* bits) {
+std::uint16_t join_fields(std::span<std::uint16_t> values, unsigned width, const std::uint8_t* bits) {
   const hn::FixedTag<std::uint16_t, 8> d;
   const hn::FixedTag<std::uint8_t, 16> d8;
   const FieldLayout layout(width);
@@ -236,7 +236,7 @@ std::uint16_t join_low_bits_scalar(std::span<std::uint16_t> values, unsigned wid
     std::uint64_t word;
     std::memcpy(&word, bits + i * width / 8, sizeof word);
     const auto field = static_cast<unsigned>(word >> (i * width % 8)) & ((1u << width) - 1);
-    values[i] = static_cast<std::uint16_t>(values[i] << width | field);
+    values[i] = static_cast<std::uint16_t>(unsigned{values[i]} << width | field);
     largest = std::max(largest, values[i]);
   }
   return largest;
@@ -244,7 +244,7 @@ std::uint16_t join_low_bits_scalar(std::span<std::uint16_t> values, unsigned wid
 
 HWY_EXPORT(quotients);
 HWY_EXPORT(low_bits);
-HWY_EXPORT(join);
+HWY_EXPORT(join_fields);
 
 QuotientBits write_quotients(std::span<const std::uint16_t> values, unsigned divisor, bool truncated,
                              const QuotientPlanes& planes) noexcept {
@@ -259,7 +259,7 @@ void write_low_bits(std::span<const std::uint16_t> values, unsigned width, std::
 
 std::uint16_t join_low_bits(std::span<std::uint16_t> values, unsigned width, const std::uint8_t* bits) noexcept {
   assert(width <= 9);
-  return HWY_DYNAMIC_DISPATCH(join)(values, width, bits);
+  return HWY_DYNAMIC_DISPATCH(join_fields)(values, width, bits);
 }
 
 }  // namespace weightmill
