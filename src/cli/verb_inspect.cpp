@@ -2,9 +2,11 @@
 
 #include <weightmill/formats/formats.h>
 #include <weightmill/formats/packed_files.h>
+#include <weightmill/pipeline/squeeze.h>
 #include <weightmill/report/inspect.h>
 #include <weightmill/report/report.h>
 
+#include "compiled_models.h"
 #include "console.h"
 #include "pack_table.h"
 #include "verbs.h"
@@ -48,6 +50,7 @@ int run(const InspectArguments& arguments) {
     else print_pack_table(report);
     return 0;
   }
+  if (is_compiled_file(arguments.file)) return inspect_compiled_model(arguments.file, arguments.common);
   const InspectReport report = inspect(read_model(arguments.file));
   if (arguments.common.json) fmt::print("{}\n", to_json(report).dump(1));
   else print_table(report);
@@ -58,9 +61,9 @@ int run(const InspectArguments& arguments) {
 
 void add_inspect(Verbs& verbs) {
   auto arguments = std::make_shared<InspectArguments>();
-  CLI::App& verb = verbs.add("inspect", "What is in a file: one row for each weight-bearing operator", arguments->common,
+  CLI::App& verb = verbs.add("inspect", "What is in a file: one row for each weight-bearing operator or, compiled, weight stream", arguments->common,
                              [arguments] { return run(*arguments); });
-  verb.add_option("FILE", arguments->file, "Model or packed folder")->required();
+  verb.add_option("FILE", arguments->file, "Model, compiled model or packed folder")->required();
 }
 
 }  // namespace weightmill::cli

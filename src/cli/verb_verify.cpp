@@ -5,8 +5,10 @@
 #include <weightmill/base/error.h>
 #include <weightmill/base/parallel.h>
 #include <weightmill/pipeline/pack.h>
+#include <weightmill/pipeline/squeeze.h>
 #include <weightmill/report/report.h>
 
+#include "compiled_models.h"
 #include "console.h"
 #include "progress_bar.h"
 #include "verbs.h"
@@ -31,6 +33,9 @@ void print_report(const VerifyReport& report, bool with_model) {
 }
 
 int run(const VerifyArguments& arguments) {
+  if (!is_packed(arguments.first) && is_compiled_file(arguments.first)) {
+    return verify_compiled_models(arguments.first, arguments.second, arguments.common);
+  }
   if (!is_packed(arguments.first)) {
     fail(ErrorCode::bad_file, arguments.first, "is no packed folder: no manifest.json in it; `weightmill pack` makes one");
   }
@@ -47,10 +52,10 @@ int run(const VerifyArguments& arguments) {
 
 void add_verify(Verbs& verbs) {
   auto arguments = std::make_shared<VerifyArguments>();
-  CLI::App& verb = verbs.add("verify", "Decode everything back and compare: packed folder against model", arguments->common,
+  CLI::App& verb = verbs.add("verify", "Decode everything back and compare: packed folder against model, compiled model against compiled model", arguments->common,
                              [arguments] { return run(*arguments); });
-  verb.add_option("A", arguments->first, "Packed folder")->required();
-  verb.add_option("B", arguments->second, "The model it was packed from");
+  verb.add_option("A", arguments->first, "Packed folder, or compiled model")->required();
+  verb.add_option("B", arguments->second, "The model it was packed from, or another compiled model");
 }
 
 }  // namespace weightmill::cli
