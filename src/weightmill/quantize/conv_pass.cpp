@@ -28,8 +28,9 @@ constexpr ShiftLimits shift_limits(bool multiplier) { return multiplier ? ShiftL
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Whether input steps times weight steps leaves room for every later power of two within double's normal numbers.
-bool is_usable(double product) { return product > 0x1p-960 && product < 0x1p960; }
+/// Whether input steps times weight steps leave the gain, with output steps within 2^+-512 (layer.cpp), and every later
+/// power of two within double's normal numbers.
+bool is_usable(double product) { return product > 0x1p-480 && product < 0x1p480; }
 
 /// The multiplier in 1/128 that is at least `fraction`, so that the weights can shrink to make the gain exact.
 int exact_multiplier(double fraction) {
@@ -128,7 +129,6 @@ Lane ConvPass::ideal_lane(double peak) const {
   if (!std::isfinite(steps) || !is_usable(product)) return lane;
   lane.steps_per_unit = steps;
   lane.gain = output_.steps_per_unit / product;
-  if (lane.gain == 0 || !std::isfinite(lane.gain)) return Lane{};
   const Pow2Split split = split_pow2(lane.gain);
   if (!traits_.multiplier) {
     make_pow2(lane, split);

@@ -51,8 +51,8 @@ struct ConvRequest {
 ///   E_INPUT_SCALE  input.steps_per_unit not positive and finite; mult31: or its reciprocal not in float32's range
 ///   E_INPUT_ZERO   input.zero_point outside the input's type, or not 0 for mult31_i16
 ///   E_RELU_MODE    relu_workaround with another mode than pow2_folded_i8 or pow2_folded_i16
-///   E_ZERO_OUTPUT  output range {0} (without allow_zero_output), or one too narrow or too wide for a finite scale
-///                  (mult31: in float32)
+///   E_ZERO_OUTPUT  output range {0} (without allow_zero_output), or one of no use: output steps per unit outside
+///                  2^-512..2^512 (mult31: their reciprocal outside float32's range)
 /// and unsupported with "E_NO_PLAN: ..." if the classic policy's search ends empty-handed.
 /// Source: docs/quantization.md.
 QuantizedConv plan_conv(const ConvRequest& request);

@@ -140,6 +140,11 @@ void check_relu(const ConvRequest& request) {
                                              name_of(request.mode)));
 }
 
+bool is_usable_output(double steps, ConvMode mode) noexcept {
+  if (!(steps > 0x1p-512 && steps < 0x1p512)) return false;  // ranges of about 1e-152..1e154
+  return !is_mult31(mode) || is_float_scale(1 / steps);
+}
+
 }  // namespace
 
 const ModeTraits& traits_of(ConvMode mode) noexcept { return kTraits[static_cast<std::size_t>(mode)]; }
@@ -164,8 +169,7 @@ Grid wanted_output(const ConvRequest& request, ConvMode mode) {
   const double high = request.asymmetric ? traits.code_high : traits.symmetric_high;
   const double low = request.asymmetric ? traits.code_low : -high;
   const Grid grid = grid_for_range(request.output.low, request.output.high, low, high);
-  const double steps = grid.steps_per_unit;
-  if (steps > 0 && std::isfinite(steps) && (!is_mult31(mode) || is_float_scale(1 / steps))) return grid;
+  if (is_usable_output(grid.steps_per_unit, mode)) return grid;
   refuse(request, "E_ZERO_OUTPUT",
          fmt::format("output range [{}, {}] gives no usable scale in mode {}; check the calibration data{}",
                      request.output.low, request.output.high, name_of(mode),

@@ -118,8 +118,9 @@ class PlanCheck {
     const auto scale = static_cast<double>(plan_.weight_scale[plan_.per_channel ? l : 0]);
     expect(scale > 0 && std::isfinite(scale), "lane {} has weight scale {}", l, scale);
     const double gain = scale * plan_.output.steps_per_unit / plan_.input.steps_per_unit;
-    const bool subnormal = scale < static_cast<double>(std::numeric_limits<float>::min());
-    expect(subnormal || gain >= 0x1p-31 * (1 - 0x1p-22), "lane {} has gain {}, below 2^-31", l, gain);
+    using Float = std::numeric_limits<float>;
+    const bool at_a_limit = scale < static_cast<double>(Float::min()) || scale == static_cast<double>(Float::max());
+    expect(at_a_limit || gain >= 0x1p-31 * (1 - 0x1p-22), "lane {} has gain {}, below 2^-31", l, gain);
   }
 
   template <class... Values>
