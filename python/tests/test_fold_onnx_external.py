@@ -9,10 +9,11 @@ import sys
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import helper
 from onnx.external_data_helper import convert_model_to_external_data
 
 import weightmill
+from big_onnx import big_model, measured_fold
 from onnx_engine import assert_same_results
 from onnx_models import dequantized, model, value
 
@@ -247,49 +248,12 @@ def test_report_13(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.onnx", "b.onnx"]
 
 
-def big_model(folder, n_matrices, rows, columns):
-    """n_matrices float32 [rows, columns], each with Q and DQ, as a sparse file: only the first rows take room on the disk."""
-    size = rows * columns * 4
-    nodes, stored, last = [], [], "x"
-    with open(folder / "big.bin", "wb") as file:
-        file.truncate(size * n_matrices)
-        for i in range(n_matrices):
-            file.seek(i * size)
-            file.write(np.random.default_rng(i).normal(0, 0.05, (4, columns)).astype(np.float32).tobytes())
-            entry = TensorProto(name=f"w{i}", data_type=TensorProto.FLOAT, dims=[rows, columns],
-                                data_location=TensorProto.EXTERNAL)
-            for key, text in (("location", "big.bin"), ("offset", i * size), ("length", size)):
-                entry.external_data.add(key=key, value=str(text))
-            stored += [entry, onnx.numpy_helper.from_array(np.full(columns, 0.002, np.float32), f"s{i}")]
-            nodes += [helper.make_node("QuantizeLinear", [f"w{i}", f"s{i}", "z"], [f"q{i}"], axis=1),
-                      helper.make_node("DequantizeLinear", [f"q{i}", f"s{i}", "z"], [f"d{i}"], axis=1),
-                      helper.make_node("MatMul", [last, f"d{i}"], [f"y{i}"])]
-            last = f"y{i}"
-    stored.append(onnx.numpy_helper.from_array(np.zeros(columns, np.int8), "z"))
-    graph = helper.make_graph(nodes, "big", [value("x", (1, rows))], [value(last, (1, columns))], stored)
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
-    made.ir_version = 10
-    onnx.save(made, folder / "big.onnx")
-    return folder / "big.onnx"
-
-
-def peak_rss_bytes(source, target, **options):
-    """Of a process that does nothing but fold, less what it needs before."""
-    script = ("import resource, sys, weightmill\n"
-              "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-              f"report = weightmill.fold(sys.argv[1], sys.argv[2], **{options!r})\n"
-              "assert report.count('left') == 0\n"
-              "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n")
-    done = subprocess.run([sys.executable, "-c", script, source, target], capture_output=True, text=True, check=True)
-    return int(done.stdout) * 1024
-
-
 def test_memory_does_not_grow_with_external_data(tmp_path):
     gib = 2.5 if os.environ.get("WEIGHTMILL_LONG") else 0.5
     extent = 8192 if gib == 2.5 else 4096
     source = big_model(tmp_path, 10 if gib == 2.5 else 8, extent, extent)
     target = tmp_path / "out.onnx"
-    assert peak_rss_bytes(source, target, strict=True) <= 256 << 20
+    assert measured_fold(source, target)["peak_rss"] <= 256 << 20
     where = locations(target)
     assert all(entry["location"] == "out.onnx.data" for name, entry in where.items() if name.startswith("q"))
     assert (tmp_path / "out.onnx.data").stat().st_size < gib * 2**30 / 3.9
@@ -301,6 +265,6 @@ def test_memory_does_not_grow_with_a_large_model_file(tmp_path):
     weightmill.fold(source, tmp_path / "inside.onnx", external_data="never", compress_weights=False)
     (tmp_path / "big.bin").unlink()
     assert (tmp_path / "inside.onnx").stat().st_size > 2**29
-    assert peak_rss_bytes(tmp_path / "inside.onnx", tmp_path / "out.onnx", strict=True) <= 256 << 20
+    assert measured_fold(tmp_path / "inside.onnx", tmp_path / "out.onnx")["peak_rss"] <= 256 << 20
     assert not (tmp_path / "out.onnx.data").exists()
     assert len(onnx.load(tmp_path / "out.onnx").graph.initializer) == 17

@@ -3,6 +3,7 @@
 #include <weightmill/formats/formats.h>
 #include <weightmill/formats/packed_files.h>
 #include <weightmill/pipeline/squeeze.h>
+#include <weightmill/pipeline/inspect_onnx.h>
 #include <weightmill/report/inspect.h>
 #include <weightmill/report/report.h>
 
@@ -25,7 +26,7 @@ std::string count_text(std::int64_t count, std::uint64_t n) {
 }
 
 std::vector<std::string> cells_of(const InspectRow& row) {
-  const std::string scales = row.n_scales == 0 ? "-" : row.n_scales == 1 ? "per tensor" : fmt::format("per channel ({})", row.n_scales);
+  const std::string scales = !row.granularity.empty() ? row.granularity : row.n_scales == 0 ? "-" : row.n_scales == 1 ? "per tensor" : fmt::format("per channel ({})", row.n_scales);
   const std::string zero_point = row.n_scales == 0 ? "-"
                                  : row.lowest_zero_point == row.highest_zero_point
                                      ? std::to_string(row.lowest_zero_point)
@@ -41,6 +42,9 @@ void print_table(const InspectReport& report) {
   std::vector<std::vector<std::string>> rows;
   for (const InspectRow& row : report.rows) rows.push_back(cells_of(row));
   fmt::print("{}", format_table({"node", "operator", "weights", "dtype", "shape", "scales", "zero point", "count", "zeros", "distinct", "entropy bits"}, rows, "><<<<<>>>>>"));
+  for (const InspectRow& row : report.rows) {
+    if (!row.note.empty()) fmt::print("  {} {}: {}\n", row.op_name, row.name, row.note);
+  }
 }
 
 int run(const InspectArguments& arguments) {
@@ -52,6 +56,7 @@ int run(const InspectArguments& arguments) {
   }
   if (is_compiled_file(arguments.file)) return inspect_compiled_model(arguments.file, arguments.common);
   const InspectReport report = inspect(read_model(arguments.file));
+  const InspectReport report = is_onnx(arguments.file) ? inspect_onnx(arguments.file) : inspect(read_model(arguments.file));
   if (arguments.common.json) fmt::print("{}\n", to_json(report).dump(1));
   else print_table(report);
   return 0;

@@ -123,6 +123,8 @@ nlohmann::ordered_json to_json(const InspectReport& report) {
                                {"highest_zero_point", row.highest_zero_point},
                                {"constant", row.constant},
                                {"sparse", row.sparse},
+                               {"granularity", row.granularity},
+                               {"note", row.note},
                                {"n_weights", row.n_weights},
                                {"size_bytes", row.size_bytes},
                                {"n_zero_weights", row.n_zero_weights},

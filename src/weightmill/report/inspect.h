@@ -23,6 +23,8 @@ struct InspectRow {
   std::int64_t lowest_zero_point = 0, highest_zero_point = 0;
   bool constant = false;
   bool sparse = false;
+  std::string granularity;      ///< of the scales, in words; empty: as many as n_scales, along the output channels
+  std::string note;             ///< what is worth knowing about how the weights are stored; empty: nothing
   std::uint64_t n_weights = 0;
   std::uint64_t size_bytes = 0;
   // Of integer constants of at most 8 bits; -1 elsewhere.

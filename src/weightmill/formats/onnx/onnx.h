@@ -70,7 +70,9 @@ struct OnnxFold {
 
 /// How an operator's weights are stored, as `inspect` shows it.
 struct OnnxWeight {
-  std::string graph;
+  int scope = 0;                     ///< number of the graph: 0 the main one, then functions and sub-graphs
+  int index = 0;                     ///< of the operator in its graph
+  std::string graph;                 ///< as OnnxQuantize::graph
   std::string node;
   std::string op;                    ///< e.g. "Conv", or "com.microsoft.MatMulNBits"
   std::string weight;                ///< name of the stored constant
@@ -79,6 +81,8 @@ struct OnnxWeight {
   std::uint64_t bytes = 0;           ///< of the stored constant
   std::string quantization;          ///< "float", "dequantized", "quantized at run time" or "integer operator"
   std::string granularity;           ///< "per tensor", "per axis 0", "blocks of 32 along axis 0"; empty for float
+  std::size_t n_scales = 0;          ///< 0: not dequantized, or scales computed at run time
+  std::int64_t lowest_zero_point = 0, highest_zero_point = 0;
   DType activation_dtype = DType::other;  ///< codes behind the operator's first input; other: float or not known
 };
 
@@ -109,6 +113,12 @@ class OnnxModel {
   /// Constants and nodes that nobody reads any more go; those that anybody reads stay. Call it once.
   /// Returns the names of float constants that were folded but stay, because something else reads them too.
   std::vector<std::string> fold_quantize(const std::vector<OnnxFold>& folds);
+
+  /// How many operators, graphs and initialisers there are.
+  struct Counts {
+    std::size_t scopes = 0, nodes = 0, initializers = 0;
+  };
+  Counts counts() const;
 
   /// Operators with constant weights, in node order.
   std::vector<OnnxWeight> weights() const;

@@ -64,6 +64,8 @@ class WeightReader {
       if (input < 0 || input >= node.input_size()) continue;
       auto weight = weight_of(value_of(ref, input), op->integer);
       if (!weight) continue;
+      weight->scope = ref.scope;
+      weight->index = ref.node;
       weight->graph = index_.scope(ref.scope).path;
       weight->node = label_of(node);
       weight->op = op->domain.empty() ? node.op_type() : node.domain() + "." + node.op_type();
@@ -111,7 +113,19 @@ class WeightReader {
     if (!stored) return std::nullopt;
     OnnxWeight weight = described(*stored, at_run_time ? "quantized at run time" : "dequantized");
     weight.granularity = granularity_of(*dequantize);
+    read_parameters(*dequantize, weight);
     return weight;
+  }
+
+  void read_parameters(NodeRef dequantize, OnnxWeight& weight) const {
+    if (const auto scale = constant(value_of(dequantize, 1))) weight.n_scales = n_elements(scale->shape, scale->name);
+    const auto zero_point = constant(value_of(dequantize, 2));
+    if (!zero_point || !is_integer(zero_point->dtype) || size_bits(zero_point->dtype) > 16) return;
+    const std::vector<std::int32_t> points = read_integers(*zero_point);
+    if (points.empty()) return;
+    const auto [low, high] = std::minmax_element(points.begin(), points.end());
+    weight.lowest_zero_point = *low;
+    weight.highest_zero_point = *high;
   }
 
   static OnnxWeight described(const OnnxConstant& stored, std::string quantization) {
@@ -148,6 +162,15 @@ class WeightReader {
 };
 
 }  // namespace
+
+OnnxModel::Counts OnnxModel::counts() const {
+  const GraphIndex index = impl_->index();
+  Counts counts;
+  counts.scopes = index.scopes().size();
+  for (const Scope& scope : index.scopes()) counts.nodes += static_cast<std::size_t>(scope.nodes().size());
+  for (const Value& value : index.values()) counts.initializers += value.origin == Origin::initializer ? 1 : 0;
+  return counts;
+}
 
 std::vector<OnnxWeight> OnnxModel::weights() const {
   const GraphIndex index = impl_->index();
