@@ -2,8 +2,8 @@
 
 #include <weightmill/formats/formats.h>
 #include <weightmill/formats/packed_files.h>
-#include <weightmill/pipeline/squeeze.h>
 #include <weightmill/pipeline/inspect_onnx.h>
+#include <weightmill/pipeline/squeeze.h>
 #include <weightmill/report/inspect.h>
 #include <weightmill/report/report.h>
 
@@ -55,7 +55,6 @@ int run(const InspectArguments& arguments) {
     return 0;
   }
   if (is_compiled_file(arguments.file)) return inspect_compiled_model(arguments.file, arguments.common);
-  const InspectReport report = inspect(read_model(arguments.file));
   const InspectReport report = is_onnx(arguments.file) ? inspect_onnx(arguments.file) : inspect(read_model(arguments.file));
   if (arguments.common.json) fmt::print("{}\n", to_json(report).dump(1));
   else print_table(report);
