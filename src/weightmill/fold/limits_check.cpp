@@ -103,7 +103,7 @@ std::string mo2021_objection(const FakeQuantize& operation) {
 }
 
 /// What limits may make of the weights by broadcasting: real ones do not, hostile ones would not end.
-constexpr std::uint64_t kMaxSpread = 1 << 20;
+constexpr std::uint64_t kMaxSpread = 1 << 16;
 
 bool spreads_too_far(const Shape& shape, std::uint64_t n_weights) {
   std::uint64_t n = 1;

@@ -29,15 +29,17 @@ constexpr std::size_t kReleaseEvery = std::size_t{16} << 20;
 /// The input's payloads, whose pages leave the process as reading goes on.
 class Payloads {
  public:
-  explicit Payloads(const MappedFile* file) : file_(file) {}
-  std::span<const std::uint8_t> bytes() const { return file_ == nullptr ? std::span<const std::uint8_t>() : file_->bytes(); }
+  /// `file`: where the bytes are mapped from, or null.
+  Payloads(std::span<const std::uint8_t> bytes, const MappedFile* file) : bytes_(bytes), file_(file) {}
+  std::span<const std::uint8_t> bytes() const { return bytes_; }
   void consumed(std::size_t bytes) {
     const std::size_t before = n_read_.fetch_add(bytes);
-    if (file_ != nullptr && before / kReleaseEvery != (before + bytes) / kReleaseEvery) file_->release(0, file_->bytes().size());
+    if (file_ != nullptr && before / kReleaseEvery != (before + bytes) / kReleaseEvery) file_->release(0, bytes_.size());
   }
   std::size_t n_read() const { return n_read_; }
 
  private:
+  std::span<const std::uint8_t> bytes_;
   const MappedFile* file_;
   std::atomic<std::size_t> n_read_{0};
 };
@@ -288,10 +290,10 @@ void check_paths(const fs::path& in, const fs::path& in_bin, const fs::path& out
 
 fs::path bin_beside(fs::path xml) { return xml.empty() ? xml : xml.replace_extension(".bin"); }
 
-void refuse_left(const FoldReport& report) {
+void refuse_left(const std::string& name, const FoldReport& report) {
   const auto left = std::ranges::find(report.tensors, FoldOutcome::left, &FoldedTensor::outcome);
   if (left == report.tensors.end()) return;
-  fail(ErrorCode::unsupported, report.input,
+  fail(ErrorCode::unsupported, name,
        fmt::format("{} of {} fake-quantized constants cannot be folded; the first is {}: {}",
                    report.count(FoldOutcome::left), report.tensors.size(), left->name, left->reason));
 }
@@ -304,16 +306,21 @@ void add_rows(std::vector<IrCandidate>& candidates, FoldReport& report) {
   }
 }
 
-/// Both files of a model, there or not.
+/// Both files of a model, mapped or in memory.
 struct Input {
-  MappedFile xml;
-  std::optional<MappedFile> bin;
+  std::optional<MappedFile> xml_file, bin_file;
+  std::string xml_name, bin_name;
+  std::span<const std::uint8_t> xml, bin;
 
-  explicit Input(const fs::path& path) : xml(path) {
-    if (fs::exists(bin_beside(path))) bin.emplace(bin_beside(path));
+  explicit Input(const fs::path& path) : xml_file(path), xml_name(path.string()), bin_name(bin_beside(path).string()) {
+    xml = xml_file->bytes();
+    if (fs::exists(bin_beside(path))) bin = bin_file.emplace(bin_beside(path)).bytes();
   }
-  std::span<const std::uint8_t> bin_bytes() const { return bin ? bin->bytes() : std::span<const std::uint8_t>(); }
-  std::uint64_t size_bytes() const { return xml.bytes().size() + bin_bytes().size(); }
+  Input(std::span<const std::uint8_t> xml_bytes, std::span<const std::uint8_t> bin_bytes)
+      : xml_name("the .xml"), bin_name("the .bin"), xml(xml_bytes), bin(bin_bytes) {}
+
+  Payloads payloads() const { return Payloads(bin, bin_file ? &*bin_file : nullptr); }
+  std::uint64_t size_bytes() const { return xml.size() + bin.size(); }
 };
 
 PayloadFile open_payloads(const fs::path& out_bin) { return out_bin.empty() ? PayloadFile() : PayloadFile(out_bin); }
@@ -330,15 +337,34 @@ void commit(const fs::path& out, std::string_view xml, PayloadFile& payloads) {
 /// Copies both files byte for byte.
 std::uint64_t copy_as_it_is(const Input& input, const fs::path& out, unsigned jobs) {
   PayloadFile payloads = open_payloads(bin_beside(out));
-  const auto bytes = input.bin_bytes();
-  Payloads source(input.bin ? &*input.bin : nullptr);
+  const auto bytes = input.bin;
+  Payloads source = input.payloads();
   payloads.store(bytes.size(), jobs, [&](std::uint64_t offset, std::span<std::uint8_t> block) {
     std::memcpy(block.data(), bytes.data() + offset, block.size());
     source.consumed(block.size());
   });
-  const auto xml = input.xml.bytes();
-  commit(out, {reinterpret_cast<const char*>(xml.data()), xml.size()}, payloads);
+  commit(out, {reinterpret_cast<const char*>(input.xml.data()), input.xml.size()}, payloads);
   return input.size_bytes();
+}
+
+/// How many times over a fold may read the .bin. Real models share a constant between a few layers; a made-up one could ask
+/// for its bytes as often as it has layers.
+constexpr std::uint64_t kMaxReadings = 64;
+constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 30;
+
+/// Throws: bad_file if the model would be read more often than that.
+void check_work(const Input& input, const Ir& ir, const std::vector<std::vector<IrCandidate>>& candidates) {
+  std::uint64_t n_bytes = 0;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> payloads;
+  for (std::size_t g = 0; g < ir.n_graphs(); ++g) {
+    for (const IrCandidate& candidate : candidates[g]) n_bytes += candidate.row.bytes_before;
+    for (const IrLayer& layer : ir.graph(g).layers) {
+      if (layer.payload && payloads.emplace(layer.payload->offset, layer.payload->size).second) n_bytes += layer.payload->size;
+    }
+  }
+  if (n_bytes / kMaxReadings <= input.bin.size() || n_bytes <= kFreeBytes) return;
+  fail(ErrorCode::bad_file, input.xml_name,
+       fmt::format("its layers overlap in {}: {} bytes would be read of {}", input.bin_name, n_bytes, input.bin.size()));
 }
 
 /// Folds what can be folded and writes the result; returns its size, or nothing where there was nothing to change.
@@ -351,33 +377,27 @@ std::optional<std::uint64_t> fold_and_write(const Input& input, Ir& ir, const fs
     n_candidates += candidates.back().size();
   }
   if (n_candidates == 0) return std::nullopt;
-  Payloads source(input.bin ? &*input.bin : nullptr);
+  check_work(input, ir, candidates);
+  Payloads source = input.payloads();
   PayloadFile payloads = open_payloads(bin_beside(out));
   IrFolder folder(ir, source, options, payloads, progress);
   for (std::size_t g = 0; g < ir.n_graphs(); ++g) {
     folder.run(g, candidates[g]);
     add_rows(candidates[g], report);
   }
-  if (options.fail_on_left) refuse_left(report);
+  if (options.fail_on_left) refuse_left(input.xml_name, report);
   if (folder.n_changed() == 0) return std::nullopt;
   const std::string xml = ir.xml();
   commit(out, xml, payloads);
   return xml.size() + payloads.size_bytes();
 }
 
-}  // namespace
-
-FoldReport fold_ir(const fs::path& in, const fs::path& out, const FoldOptions& options, const Progress& progress) {
-  const fs::path in_bin = bin_beside(in);
-  if (!out.empty()) check_paths(in, in_bin, out, bin_beside(out));
-  const Input input(in);
+FoldReport fold_input(const Input& input, const fs::path& out, const FoldOptions& options, const Progress& progress) {
   FoldReport report;
-  report.input = in.filename().string();
-  report.output = out.filename().string();
   report.format = "openvino";
   report.semantics = options.semantics;
   report.bytes_before = input.size_bytes();
-  Ir ir(input.xml.bytes(), in.string(), input.bin_bytes(), in_bin.string());
+  Ir ir(input.xml, input.xml_name, input.bin, input.bin_name);
   std::optional<std::uint64_t> written;
   if (options.compress_weights) written = fold_and_write(input, ir, out, options, progress, report);
   if (!written) {
@@ -386,6 +406,20 @@ FoldReport fold_ir(const fs::path& in, const fs::path& out, const FoldOptions& o
   }
   report.bytes_after = *written;
   return report;
+}
+
+}  // namespace
+
+FoldReport fold_ir(const fs::path& in, const fs::path& out, const FoldOptions& options, const Progress& progress) {
+  if (!out.empty()) check_paths(in, bin_beside(in), out, bin_beside(out));
+  FoldReport report = fold_input(Input(in), out, options, progress);
+  report.input = in.filename().string();
+  report.output = out.filename().string();
+  return report;
+}
+
+FoldReport plan_fold_ir(std::span<const std::uint8_t> xml, std::span<const std::uint8_t> bin, const FoldOptions& options) {
+  return fold_input(Input(xml, bin), {}, options, {});
 }
 
 }  // namespace weightmill

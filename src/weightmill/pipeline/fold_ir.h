@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <span>
 
 #include <weightmill/base/progress.h>
 #include <weightmill/model/fold.h>
@@ -16,5 +18,8 @@ namespace weightmill {
 /// unsupported if `options.fail_on_left` and a weight had to be left as it was (names it and why).
 FoldReport fold_ir(const std::filesystem::path& in, const std::filesystem::path& out, const FoldOptions& options,
                    const Progress& progress = {});
+
+/// What fold_ir() would do with files of these contents. Throws: as fold_ir().
+FoldReport plan_fold_ir(std::span<const std::uint8_t> xml, std::span<const std::uint8_t> bin, const FoldOptions& options);
 
 }  // namespace weightmill

@@ -299,6 +299,28 @@ TEST_F(FoldIr, AFullDiskLeavesNothingBehind) {
   EXPECT_EQ(IrFile(in()).bin(), before);
 }
 
+TEST_F(FoldIr, RefusesLayersThatAskForTheSameBytesOverAndOver) {
+  std::string xml = "<net name=\"a\" version=\"11\"><layers>";
+  constexpr std::size_t kBytes = std::size_t{16} << 20;
+  for (int i = 0; i < 100; ++i) {
+    xml += "<layer id=\"" + std::to_string(i) + "\" name=\"c\" type=\"Const\" version=\"opset1\"><data element_type=\"u8\" shape=\"" +
+           std::to_string(kBytes - 100) + "\" offset=\"" + std::to_string(i) + "\" size=\"" + std::to_string(kBytes - 100) +
+           "\" /><output><port id=\"0\" /></output></layer>";
+  }
+  IrBuilder ir;
+  ir.result(ir.fake_quantize("fq", ir.constant("w", "f32", {2}, {0, 1}), -1, 1, 255));
+  const std::string inner = ir.xml();
+  const auto begin = inner.find("<layers>"), end = inner.find("<rt_info");
+  xml += "<layer id=\"200\" name=\"if\" type=\"If\"><then_body>" + inner.substr(begin, end - begin) + "</then_body></layer></layers></net>";
+  const std::vector<std::uint8_t> bin(kBytes);
+  try {
+    plan_fold_ir({reinterpret_cast<const std::uint8_t*>(xml.data()), xml.size()}, bin, {});
+    ADD_FAILURE() << "was not refused";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("overlap"));
+  }
+}
+
 TEST_F(FoldIr, OddValuesOfLevelsAreLeft) {
   for (const char* levels : {"", "x", "-3", "0", "1", "99999999999999999999", "2.5"}) {
     IrBuilder ir;
