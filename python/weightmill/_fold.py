@@ -66,7 +66,7 @@ def fold(
 ) -> FoldReport:
     """Makes integer constants of a model's fake-quantized float constants (docs/folding.md, docs/folding-onnx.md).
 
-    `model`: path of an .onnx file, or an onnx.ModelProto. `output`: where the result is written; None writes
+    `model`: path of an .onnx file or of an IR's .xml, an onnx.ModelProto, or an openvino.Model. `output`: where the result is written; None writes
     nothing, and for an object the folded one is `FoldReport.model`. The input is never changed.
     `strict` makes a weight that cannot be folded an error; else it stays as it was and is named in the report.
     `external_data` ("auto", "never", "always") places the tensors of ONNX models. `jobs` 0: all cores.
@@ -85,7 +85,9 @@ def fold(
         return _report(_weightmill.fold(os.fspath(model), os.fspath(output or ""), **options))
     if hasattr(model, "SerializeToString"):
         return _fold_onnx_object(model, output, options)
-    raise TypeError(f"fold() takes a path or an onnx.ModelProto, not {type(model).__name__}")
+    if hasattr(model, "get_ordered_ops"):
+        return _fold_openvino_object(model, output, options)
+    raise TypeError(f"fold() takes a path, an onnx.ModelProto or an openvino.Model, not {type(model).__name__}")
 
 
 def _report(text: str, model: Any = None) -> FoldReport:
@@ -107,3 +109,19 @@ def _fold_onnx_object(model: Any, output: str | os.PathLike | None, options: dic
         folded = type(model)()
         folded.ParseFromString(target.read_bytes())
         return _report(text, folded)
+
+
+def _fold_openvino_object(model: Any, output: str | os.PathLike | None, options: dict[str, Any]) -> FoldReport:
+    """Through files, as _fold_onnx_object(). The folded model holds its weights in memory."""
+    import openvino
+
+    with tempfile.TemporaryDirectory(prefix="weightmill-") as folder:
+        source = pathlib.Path(folder, "model.xml")
+        openvino.serialize(model, str(source))
+        if output is not None:
+            return _report(_weightmill.fold(str(source), os.fspath(output), **options))
+        target = pathlib.Path(folder, "folded.xml")
+        text = _weightmill.fold(str(source), str(target), **options)
+        core = openvino.Core()
+        core.set_property({"ENABLE_MMAP": False})  # the files are gone when the model is used
+        return _report(text, core.read_model(str(target)))

@@ -17,7 +17,7 @@ Numbers numbers_of(const IrConstant& constant) {
 class Matcher {
  public:
   Matcher(const Ir& ir, std::size_t g, const FoldOptions& options)
-      : ir_(ir), g_(g), graph_(ir.graph(g)), options_(options), is_mo2021_(options.semantics == FoldSemantics::mo2021) {}
+      : ir_(ir), g_(g), graph_(ir.graph(g)), is_mo2021_(options.semantics == FoldSemantics::mo2021) {}
 
   std::optional<IrCandidate> fake_quantize(std::size_t layer) const;
   std::optional<IrCandidate> integer_chain(std::size_t layer) const;
@@ -42,7 +42,6 @@ class Matcher {
   const Ir& ir_;
   std::size_t g_;
   const IrGraph& graph_;
-  const FoldOptions& options_;
   bool is_mo2021_;
 };
 
