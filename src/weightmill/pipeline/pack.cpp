@@ -18,7 +18,7 @@ std::string digest_of(const MappedFile& file) {
   const auto bytes = file.bytes();
   for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
     sha.update(bytes.subspan(at, std::min(kPiece, bytes.size() - at)));
-    if (bytes.size() > 16 * kPiece) file.release(at, kPiece);
+    file.release(at, kPiece);
   }
   return sha.hex_digest();
 }
