@@ -31,7 +31,8 @@ Bytes view(std::span<const std::uint8_t> bytes, const nb::object& owner) {
 nb::object tensor_record(const weightmill::Tensor& tensor, const nb::object& owner) {
   nb::dict record;
   record["name"] = to_text(tensor.name);
-  record["dtype"] = to_text(tensor.dtype == weightmill::DType::other ? std::string_view(tensor.format_dtype) : name_of(tensor.dtype));
+  record["dtype"] =
+      to_text(tensor.dtype == weightmill::DType::other ? std::string_view(tensor.format_dtype) : name_of(tensor.dtype));
   record["shape"] = nb::tuple(nb::cast(tensor.shape));
   record["shape_signature"] = nb::tuple(nb::cast(tensor.shape_signature));
   record["scale"] = nb::cast(tensor.quantization.scale);
@@ -58,7 +59,8 @@ nb::object node_record(const weightmill::Node& node, const nb::object& owner) {
 }
 
 template <class T>
-nb::list to_list(const std::vector<T>& things, nb::object (*record)(const T&, const nb::object&), const nb::object& owner) {
+nb::list to_list(const std::vector<T>& things, nb::object (*record)(const T&, const nb::object&),
+                 const nb::object& owner) {
   nb::list list;
   for (const T& thing : things) list.append(record(thing, owner));
   return list;
@@ -125,7 +127,8 @@ weightmill::DType dtype_named(const std::string& name) {
 }
 
 /// Name, dtype, shape and the bytes of a tensor.
-using NamedBytes = std::tuple<std::string, std::string, weightmill::Shape, nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig>>;
+using NamedBytes =
+    std::tuple<std::string, std::string, weightmill::Shape, nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig>>;
 
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedBytes>& tensors,
                        const std::map<std::string, std::string>& metadata) {
@@ -142,14 +145,16 @@ nb::tuple read_safetensors(const std::filesystem::path& path) {
   const nb::object owner = owner_of(file);
   nb::list tensors;
   for (const auto& tensor : file->tensors) {
-    tensors.append(nb::make_tuple(to_text(tensor.name), to_text(name_of(tensor.dtype)), nb::tuple(nb::cast(tensor.shape)), view(tensor.data, owner)));
+    tensors.append(nb::make_tuple(to_text(tensor.name), to_text(name_of(tensor.dtype)),
+                                  nb::tuple(nb::cast(tensor.shape)), view(tensor.data, owner)));
   }
   return nb::make_tuple(tensors, nb::cast(file->metadata));
 }
 
 nb::tuple read_npy(const std::filesystem::path& path) {
   const auto array = std::make_shared<const weightmill::NpyArray>(weightmill::read_npy(path));
-  return nb::make_tuple(to_text(name_of(array->dtype)), nb::tuple(nb::cast(array->shape)), view(array->data, owner_of(array)));
+  return nb::make_tuple(to_text(name_of(array->dtype)), nb::tuple(nb::cast(array->shape)),
+                        view(array->data, owner_of(array)));
 }
 
 void write_npy(const std::filesystem::path& path, const std::string& dtype, const weightmill::Shape& shape,
@@ -160,10 +165,12 @@ void write_npy(const std::filesystem::path& path, const std::string& dtype, cons
 }  // namespace
 
 void bind_formats(nb::module_& m) {
-  m.def("read_model", &read_model, nb::arg("path"), "A model file as dictionaries; weightmill.load wraps them. Raises Error.");
+  m.def("read_model", &read_model, nb::arg("path"),
+        "A model file as dictionaries; weightmill.load wraps them. Raises Error.");
   m.def("write_safetensors", &write_safetensors, nb::arg("path"), nb::arg("tensors").noconvert(), nb::arg("metadata"),
         "Tensors as (name, dtype, shape, bytes as uint8) to a file. Raises Error.");
-  m.def("read_safetensors", &read_safetensors, nb::arg("path"), "-> (tensors as written by write_safetensors, metadata). Raises Error.");
+  m.def("read_safetensors", &read_safetensors, nb::arg("path"),
+        "-> (tensors as written by write_safetensors, metadata). Raises Error.");
   m.def("write_npy", &write_npy, nb::arg("path"), nb::arg("dtype"), nb::arg("shape"), nb::arg("bytes").noconvert(),
         "An array as dtype, shape and bytes to a .npy file. Raises Error.");
   m.def("read_npy", &read_npy, nb::arg("path"), "-> (dtype, shape, bytes as uint8). Raises Error.");

@@ -11,7 +11,8 @@ from weightmill import _weightmill
 safetensors_numpy = pytest.importorskip("safetensors.numpy")
 safe_open = pytest.importorskip("safetensors").safe_open
 
-DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"]
+DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
+          "float64"]
 
 
 def random_array(random, dtype):
@@ -29,7 +30,8 @@ def as_entry(name, array):
 
 def random_tensors(seed):
     random = np.random.default_rng(seed)
-    return {f"layer.{i} \u00fc \"x\"": random_array(random, random.choice(DTYPES)) for i in range(random.integers(0, 12))}
+    count = random.integers(0, 12)
+    return {f"layer.{i} \u00fc \"x\"": random_array(random, random.choice(DTYPES)) for i in range(count)}
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -62,7 +64,8 @@ def test_safetensors_and_we_refuse_the_same_damage(tmp_path):
     path = tmp_path / "t.safetensors"
     _weightmill.write_safetensors(path, [as_entry("a", np.arange(5, dtype=np.int16))], {})
     whole = path.read_bytes()
-    for damaged in (whole[:-1], whole + b"\0", whole.replace(b"[0,10]", b"[0,12]"), whole.replace(b"I16", b"I64"), whole[:9], b""):
+    for damaged in (whole[:-1], whole + b"\0", whole.replace(b"[0,10]", b"[0,12]"), whole.replace(b"I16", b"I64"),
+                    whole[:9], b""):
         path.write_bytes(damaged)
         with pytest.raises(Exception):
             safetensors_numpy.load_file(path)

@@ -76,7 +76,8 @@ def test_every_real_model_reads_as_litert_reads_it(path):
         assert weightmill.load(path).subgraphs[0].nodes
 
 
-@pytest.mark.parametrize("name", ["conv_int8", "conv_uint8", "conv_int16", "shared_buffer", "lstm", "svdf", "data_behind"])
+@pytest.mark.parametrize("name", ["conv_int8", "conv_uint8", "conv_int16", "shared_buffer", "lstm", "svdf",
+                                  "data_behind"])
 def test_made_models_read_as_litert_reads_them(tmp_path, name):
     check_against_litert(write(tmp_path, make_tflite.MODELS[name]()))
 
@@ -132,7 +133,8 @@ def test_a_name_need_not_be_sound_utf8(tmp_path):
     assert weightmill.load(path).subgraphs[0].nodes[0].op_name == "ethos\ufffd\n"
 
 
-@pytest.mark.parametrize("content, says", [(b"", "is no model"), (b"hello, this is text", "is no model"), (b"\0\0\0\0TFL3", "damaged")])
+@pytest.mark.parametrize("content, says", [(b"", "is no model"), (b"hello, this is text", "is no model"),
+                                           (b"\0\0\0\0TFL3", "damaged")])
 def test_what_is_no_model_is_refused(tmp_path, content, says):
     with pytest.raises(weightmill.Error, match=says) as caught:
         weightmill.load(write(tmp_path, content))

@@ -63,4 +63,5 @@ def test_a_difference_is_named(litert):
     changed = {name: dict(fields) for name, fields in litert["tables"].items()}
     changed["Buffer"]["size"] = (3, "uint64", 0)
     del changed["Tensor"]["shape"]
-    assert [line.split(":")[0] for line in differences(flat(changed), flat(litert["tables"]))] == ["Buffer.size", "Tensor.shape"]
+    named = [line.split(":")[0] for line in differences(flat(changed), flat(litert["tables"]))]
+    assert named == ["Buffer.size", "Tensor.shape"]

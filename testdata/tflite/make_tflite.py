@@ -1,4 +1,4 @@
-"""Makes small TFLite models, each to show one thing of the container. `python make_tflite.py FOLDER` writes them all."""
+"""Makes small TFLite models, each to show one thing of the container; `python make_tflite.py FOLDER` writes all."""
 
 import pathlib
 import sys
@@ -7,8 +7,8 @@ import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-TYPES = {"float32": "FLOAT32", "float16": "FLOAT16", "int8": "INT8", "uint8": "UINT8", "int16": "INT16", "int32": "INT32",
-         "int64": "INT64"}
+TYPES = {"float32": "FLOAT32", "float16": "FLOAT16", "int8": "INT8", "uint8": "UINT8", "int16": "INT16",
+         "int32": "INT32", "int64": "INT64"}
 
 
 class Builder:

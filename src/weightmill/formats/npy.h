@@ -26,8 +26,8 @@ struct NpyArray {
 /// messages call it.  [docs/npy.md]
 ///
 /// Types: bool, int and uint of 8 to 64 bits, float of 16 to 64 bits.
-/// Throws: bad_file if the header is damaged or the data is not as long as it says; unsupported for Fortran order, pickled
-/// objects, records and other types (says how to save the array instead).
+/// Throws: bad_file if the header is damaged or the data is not as long as it says; unsupported for Fortran order,
+/// pickled objects, records and other types (says how to save the array instead).
 NpyArray parse_npy(std::span<const std::uint8_t> file, std::string_view name);
 /// The same for the file `path`, mapped. Throws: bad_file also if it cannot be read.
 NpyArray read_npy(const std::filesystem::path& path);

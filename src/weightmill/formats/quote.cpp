@@ -11,7 +11,8 @@ constexpr std::size_t kMaxShown = 80;  // a message stays one line of a terminal
 
 std::string quote(std::string_view name) {
   std::string shown(name.substr(0, kMaxShown));
-  std::replace_if(shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return "'" + shown + (name.size() > kMaxShown ? "…'" : "'");
 }
 

@@ -25,15 +25,15 @@ struct SafetensorsSource {
   std::string name;  ///< UTF-8; any but "__metadata__"
   DType dtype = DType::u8;
   Shape shape;
-  std::span<const std::uint8_t> data;                   ///< row-major, little endian; read if `produce` is empty
-  std::function<void(const ByteSink&)> produce = {};    ///< gives all bytes, in as many pieces as it likes
+  std::span<const std::uint8_t> data;                 ///< row-major, little endian; read if `produce` is empty
+  std::function<void(const ByteSink&)> produce = {};  ///< gives all bytes, in as many pieces as it likes
 };
 
 /// Writes a safetensors file: header first, then the tensors' bytes without gaps, one producer after the other, so that
 /// memory does not grow with the file.  [docs/safetensors.md]
 ///
-/// Tensors of wider types come first, so that each lies aligned to its type; those of one width keep the caller's order.
-/// Same input, same bytes.
+/// Tensors of wider types come first, so that each lies aligned to its type; those of one width keep the caller's
+/// order. Same input, same bytes.
 /// Throws: bad_request if two tensors share a name, a name is reserved or no UTF-8, a type is below a byte, or a tensor
 /// gives another number of bytes than its shape takes (names it); bad_file as AtomicFile.
 void write_safetensors(AtomicFile& file, std::span<const SafetensorsSource> tensors,
@@ -62,9 +62,9 @@ struct Safetensors {
 
 /// Reads a whole safetensors file, which must outlive the result. `name` is how messages call it.
 ///
-/// Throws: bad_file if the header is no JSON object of the format's form, is longer than 100 MB, names a tensor twice, or
-/// if the tensors' bytes overlap, leave gaps or are not as many as their shapes take (names the tensor); unsupported for
-/// types that DType does not know.
+/// Throws: bad_file if the header is no JSON object of the format's form, is longer than 100 MB, names a tensor twice,
+/// or if the tensors' bytes overlap, leave gaps or are not as many as their shapes take (names the tensor); unsupported
+/// for types that DType does not know.
 Safetensors parse_safetensors(std::span<const std::uint8_t> file, std::string_view name);
 /// The same for the file `path`, mapped. Throws: bad_file also if it cannot be read.
 Safetensors read_safetensors(const std::filesystem::path& path);

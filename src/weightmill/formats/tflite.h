@@ -18,9 +18,9 @@ bool is_tflite(std::span<const std::uint8_t> file) noexcept;
 
 /// Reads a TFLite file of schema version 3.  [docs/tflite.md]
 ///
-/// `file`: the whole file, data behind the flatbuffer included; aligned to 8 bytes, as mapped files and allocated memory
-/// are. It must outlive the result, whose constants, metadata and custom options are views of it; only sparse tensors are
-/// densified into memory of their own.
+/// `file`: the whole file, data behind the flatbuffer included; aligned to 8 bytes, as mapped files and allocated
+/// memory are. It must outlive the result, whose constants, metadata and custom options are views of it; only sparse
+/// tensors are densified into memory of their own.
 /// `name` is how messages call the file.
 /// Every tensor, operator, buffer and index is checked: what is returned is safe to walk.
 /// Throws: bad_file if anything is outside its bounds, of a wrong size or count (names the tensor or operator, what was

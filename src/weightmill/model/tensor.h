@@ -21,7 +21,7 @@ struct Tensor {
   Shape shape;
   Shape shape_signature;  ///< TFLite: the shape with -1 where an extent is open; empty where the file does not say
   Affine quantization;
-  std::string quantization_details;  ///< the file's word for a scheme beyond scale and zero point, e.g. "BlockwiseQuantization"
+  std::string quantization_details;  ///< the file's word for another scheme, e.g. "BlockwiseQuantization"
   std::span<const std::uint8_t> data;  ///< row-major, little endian, at any alignment; empty unless `constant`
   std::shared_ptr<const std::vector<std::uint8_t>> owned;  ///< what `data` views, where it is no part of the file
   bool constant = false;

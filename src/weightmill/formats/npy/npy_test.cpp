@@ -36,7 +36,8 @@ TEST(Npy, ReadsWhatItWrites) {
   for (const std::uint64_t seed : testkit::seeds(100)) {
     SCOPED_TRACE(seed);
     testkit::Random random(seed);
-    const DType dtype = std::array{DType::i16, DType::i8, DType::u8, DType::f32, DType::f64, DType::boolean}[random.bits() % 6];
+    const DType dtype =
+        std::array{DType::i16, DType::i8, DType::u8, DType::f32, DType::f64, DType::boolean}[random.bits() % 6];
     Shape shape;
     for (std::int64_t rank = random.integer(0, 4); rank > 0; --rank) shape.push_back(random.integer(0, 5));
     Bytes data(size_bytes(shape, dtype, "t"));

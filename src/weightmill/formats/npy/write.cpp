@@ -26,7 +26,8 @@ std::string shape_literal(const Shape& shape) {
 
 std::string dictionary(DType dtype, const Shape& shape) {
   const char order = size_bits(dtype) > 8 ? '<' : '|';
-  std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': {}, }}", order, npy::letters_of(dtype), shape_literal(shape));
+  std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': {}, }}", order,
+                                 npy::letters_of(dtype), shape_literal(shape));
   if (!shape.empty()) text.append(kGrowthDigits - std::to_string(shape[0]).size(), ' ');
   return text;
 }
@@ -49,10 +50,12 @@ std::string make_header(const std::string& text) {
 }  // namespace
 
 std::vector<std::uint8_t> make_npy(DType dtype, const Shape& shape, std::span<const std::uint8_t> data) {
-  if (npy::letters_of(dtype).empty()) fail(ErrorCode::bad_request, ".npy", fmt::format("has no type for {}", name_of(dtype)));
+  if (npy::letters_of(dtype).empty())
+    fail(ErrorCode::bad_request, ".npy", fmt::format("has no type for {}", name_of(dtype)));
   const std::uint64_t wanted = size_bytes(shape, dtype, ".npy");
   if (data.size() != wanted) {
-    fail(ErrorCode::bad_request, ".npy", fmt::format("was given {} bytes, wanted {} for {}{}", data.size(), wanted, name_of(dtype), to_string(shape)));
+    fail(ErrorCode::bad_request, ".npy",
+         fmt::format("was given {} bytes, wanted {} for {}{}", data.size(), wanted, name_of(dtype), to_string(shape)));
   }
   const std::string header = make_header(dictionary(dtype, shape));
   std::vector<std::uint8_t> file(header.begin(), header.end());

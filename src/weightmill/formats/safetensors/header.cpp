@@ -53,7 +53,8 @@ class HeaderHandler : public nlohmann::json_sax<json> {
 
   bool end_array() override {
     if (key_ == "data_offsets") {
-      if (numbers_.size() != 2) refuse(fmt::format("tensor {} has {} data_offsets, wanted 2", quote(entry().name), numbers_.size()));
+      if (numbers_.size() != 2)
+        refuse(fmt::format("tensor {} has {} data_offsets, wanted 2", quote(entry().name), numbers_.size()));
       entry().begin = static_cast<std::uint64_t>(numbers_[0]);
       entry().end = static_cast<std::uint64_t>(numbers_[1]);
     } else {
@@ -71,7 +72,8 @@ class HeaderHandler : public nlohmann::json_sax<json> {
     if (state_ != State::tensor || key_ != "dtype") return unexpected("a string");
     const auto dtype = dtype_of(text);
     if (!dtype) {
-      fail(ErrorCode::unsupported, where_, fmt::format("tensor {} has type {}, which this program does not know", quote(entry().name), quote(text)));
+      fail(ErrorCode::unsupported, where_,
+           fmt::format("tensor {} has type {}, which this program does not know", quote(entry().name), quote(text)));
     }
     entry().dtype = *dtype;
     return true;
@@ -79,7 +81,8 @@ class HeaderHandler : public nlohmann::json_sax<json> {
 
   bool number_unsigned(number_unsigned_t value) override {
     if (state_ != State::list) return unexpected("a number");
-    if (!std::in_range<std::int64_t>(value)) refuse(fmt::format("tensor {} has a number of {}", quote(entry().name), value));
+    if (!std::in_range<std::int64_t>(value))
+      refuse(fmt::format("tensor {} has a number of {}", quote(entry().name), value));
     numbers_.push_back(static_cast<std::int64_t>(value));
     return true;
   }
@@ -119,7 +122,8 @@ class HeaderHandler : public nlohmann::json_sax<json> {
   }
 
   bool unexpected(std::string_view what) {
-    refuse(fmt::format("has {} in its header, at {}, where the format has none", what, quote(header_.entries.empty() ? key_ : entry().name)));
+    refuse(fmt::format("has {} in its header, at {}, where the format has none", what,
+                       quote(header_.entries.empty() ? key_ : entry().name)));
   }
 
   [[noreturn]] void refuse(const std::string& why) const { fail(ErrorCode::bad_file, where_, why); }

@@ -58,8 +58,9 @@ TEST_F(SafetensorsFile, IsWrittenAsTheFormatSays) {
   const Bytes a{1, 2, 3}, b{4, 0, 5, 0};
   const SafetensorsSource tensors[] = {{"a", DType::u8, {3}, a}, {"b", DType::i16, {2, 1}, b}};
   const Bytes file = written(tensors, {{"made", "by \"us\""}});
-  const std::string header = R"({"__metadata__":{"made":"by \"us\""},"b":{"dtype":"I16","shape":[2,1],"data_offsets":[0,4]},)"
-                             R"("a":{"dtype":"U8","shape":[3],"data_offsets":[4,7]}})";
+  const std::string header =
+      R"({"__metadata__":{"made":"by \"us\""},"b":{"dtype":"I16","shape":[2,1],"data_offsets":[0,4]},)"
+      R"("a":{"dtype":"U8","shape":[3],"data_offsets":[4,7]}})";
   const std::size_t padded = (header.size() + 7) / 8 * 8;
   EXPECT_EQ(file[0], padded);
   EXPECT_EQ(std::string(file.begin() + 8, file.end() - 7), header + std::string(padded - header.size(), ' '));
@@ -75,8 +76,9 @@ TEST_F(SafetensorsFile, TakesBytesFromProducersInPieces) {
   EXPECT_EQ(Bytes(file.end() - 3, file.end()), (Bytes{1, 2, 3}));
 }
 
-constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::f8e4m3, DType::f8e5m2, DType::i8, DType::i16,
-                            DType::i32, DType::i64,  DType::u8,  DType::u16, DType::u32,    DType::u64,    DType::boolean};
+constexpr DType kTypes[] = {DType::f16,    DType::bf16, DType::f32, DType::f64, DType::f8e4m3,
+                            DType::f8e5m2, DType::i8,   DType::i16, DType::i32, DType::i64,
+                            DType::u8,     DType::u16,  DType::u32, DType::u64, DType::boolean};
 
 TEST_F(SafetensorsFile, ReadsBackAsItWasWritten) {
   for (const std::uint64_t seed : testkit::seeds(50)) {
@@ -85,7 +87,8 @@ TEST_F(SafetensorsFile, ReadsBackAsItWasWritten) {
     std::vector<Bytes> data;
     std::vector<SafetensorsSource> tensors;
     for (std::int64_t n = random.integer(0, 8); n > 0; --n) {
-      SafetensorsSource tensor{"layer \"" + std::to_string(n) + "\" \u00fc", kTypes[random.bits() % std::size(kTypes)], {}, {}};
+      SafetensorsSource tensor{
+          "layer \"" + std::to_string(n) + "\" \u00fc", kTypes[random.bits() % std::size(kTypes)], {}, {}};
       for (std::int64_t rank = random.integer(0, 3); rank > 0; --rank) tensor.shape.push_back(random.integer(0, 5));
       data.emplace_back(size_bytes(tensor.shape, tensor.dtype, "t"));
       for (auto& byte : data.back()) byte = static_cast<std::uint8_t>(random.bits());
@@ -114,15 +117,21 @@ TEST_F(SafetensorsFile, IsNotWrittenFromWrongTensors) {
   const auto short_producer = [&](const ByteSink& sink) { sink(two); };
   const SafetensorsSource good{"a", DType::u8, {2}, two};
   EXPECT_THAT(refusal_of(std::vector{good, good}), HasSubstr("tensor 'a': is there twice"));
-  EXPECT_THAT(refusal_of(std::vector<SafetensorsSource>{{"a", DType::u8, {3}, two}}), HasSubstr("has 2 bytes, wanted 3"));
-  EXPECT_THAT(refusal_of(std::vector<SafetensorsSource>{{"a", DType::u8, {3}, {}, short_producer}}), HasSubstr("gave 2 bytes, wanted 3"));
-  EXPECT_THAT(refusal_of(std::vector<SafetensorsSource>{{"a", DType::i4, {4}, two}}), HasSubstr("write its bytes as uint8"));
-  EXPECT_THAT(refusal_of(std::vector<SafetensorsSource>{{"__metadata__", DType::u8, {2}, two}}), HasSubstr("keeps for metadata"));
+  EXPECT_THAT(refusal_of(std::vector<SafetensorsSource>{{"a", DType::u8, {3}, two}}),
+              HasSubstr("has 2 bytes, wanted 3"));
+  EXPECT_THAT(refusal_of(std::vector<SafetensorsSource>{{"a", DType::u8, {3}, {}, short_producer}}),
+              HasSubstr("gave 2 bytes, wanted 3"));
+  EXPECT_THAT(refusal_of(std::vector<SafetensorsSource>{{"a", DType::i4, {4}, two}}),
+              HasSubstr("write its bytes as uint8"));
+  EXPECT_THAT(refusal_of(std::vector<SafetensorsSource>{{"__metadata__", DType::u8, {2}, two}}),
+              HasSubstr("keeps for metadata"));
   EXPECT_THAT(refusal_of(std::vector<SafetensorsSource>{{"\xff", DType::u8, {2}, two}}), HasSubstr("no UTF-8"));
 }
 
 TEST(Safetensors, ReadsTensorsInTheOrderOfTheirBytes) {
-  const Bytes file = file_of(R"({"b":{"shape":[1],"dtype":"U8","data_offsets":[2,3]},"a":{"dtype":"I8","shape":[2],"data_offsets":[0,2]}}   )", 3);
+  const Bytes file = file_of(
+      R"({"b":{"shape":[1],"dtype":"U8","data_offsets":[2,3]},"a":{"dtype":"I8","shape":[2],"data_offsets":[0,2]}}   )",
+      3);
   const Safetensors read = parse_safetensors(file, "f");
   ASSERT_EQ(read.tensors.size(), 2u);
   EXPECT_EQ(read.tensors[0].name, "a");
@@ -140,7 +149,8 @@ TEST(Safetensors, RefusesHeadersThatAreWrong) {
       {R"({"a":{"dtype":"U8","shape":[5],"data_offsets":[0,5]}})", "ends at byte 5 of 4"},
       {R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}})", "has 4 bytes of data, its tensors take 3"},
       {R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[1,4]}})", "begins at byte 1 of the data, wanted 0"},
-      {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[3],"data_offsets":[1,4]}})", "'b': begins at byte 1"},
+      {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[3],"data_offsets":[1,4]}})",
+       "'b': begins at byte 1"},
       {R"({"a":{"dtype":"I16","shape":[4],"data_offsets":[0,4]}})", "wanted 8 bytes for [4]"},
       {R"({"a":{"dtype":"I8","shape":[4],"data_offsets":[4,0]}})", "begins at byte 4"},
       {R"({"a":{"dtype":"U8","shape":[9223372036854775807,2],"data_offsets":[0,4]}})", "too large"},
@@ -154,7 +164,8 @@ TEST(Safetensors, RefusesHeadersThatAreWrong) {
       {R"({"a":{"dtype":"U8","shape":[4]}})", "lacks"},
       {R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4],"x":"y"}})", "a string"},
       {R"({"a":{"dtype":"U8","shape":[4],"shape":[4],"data_offsets":[0,4]}})", "'shape' twice"},
-      {R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", "has 'a' twice"},
+      {R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
+       "has 'a' twice"},
       {R"({"a":{"dtype":"F4","shape":[8],"data_offsets":[0,4]}})", "'F4'", ErrorCode::unsupported},
       {R"({"a":{"dtype":{"x":"U8"},"shape":[4],"data_offsets":[0,4]}})", "an object"},
       {R"({"__metadata__":{"a":1}})", "a number"},

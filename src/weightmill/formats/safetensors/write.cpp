@@ -23,7 +23,8 @@ using Order = std::vector<const SafetensorsSource*>;
 Order order_of(std::span<const SafetensorsSource> tensors) {
   Order order;
   for (const SafetensorsSource& tensor : tensors) order.push_back(&tensor);
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return size_bits(a->dtype) > size_bits(b->dtype); });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto* a, const auto* b) { return size_bits(a->dtype) > size_bits(b->dtype); });
   return order;
 }
 
@@ -38,14 +39,17 @@ std::string json_string(const std::string& text) {
 
 void check_tensor(const SafetensorsSource& tensor, std::set<std::string_view>& names) {
   const std::string where = "tensor " + quote(tensor.name);
-  if (tensor.name == "__metadata__") fail(ErrorCode::bad_request, where, "has the name that the format keeps for metadata");
+  if (tensor.name == "__metadata__")
+    fail(ErrorCode::bad_request, where, "has the name that the format keeps for metadata");
   if (!names.insert(tensor.name).second) fail(ErrorCode::bad_request, where, "is there twice");
   if (safetensors::word_of(tensor.dtype).empty()) {
-    fail(ErrorCode::bad_request, where, fmt::format("is {}, which safetensors does not know: write its bytes as uint8", name_of(tensor.dtype)));
+    fail(ErrorCode::bad_request, where,
+         fmt::format("is {}, which safetensors does not know: write its bytes as uint8", name_of(tensor.dtype)));
   }
   const std::uint64_t wanted = size_bytes(tensor.shape, tensor.dtype, where);
   if (!tensor.produce && tensor.data.size() != wanted) {
-    fail(ErrorCode::bad_request, where, fmt::format("has {} bytes, wanted {} for {}", tensor.data.size(), wanted, to_string(tensor.shape)));
+    fail(ErrorCode::bad_request, where,
+         fmt::format("has {} bytes, wanted {} for {}", tensor.data.size(), wanted, to_string(tensor.shape)));
   }
 }
 
@@ -83,7 +87,8 @@ void write_data(AtomicFile& file, const SafetensorsSource& tensor) {
   });
   const std::uint64_t wanted = size_bytes(tensor.shape, tensor.dtype, tensor.name);
   if (written != wanted) {
-    fail(ErrorCode::bad_request, "tensor " + quote(tensor.name), fmt::format("gave {} bytes, wanted {} for {}", written, wanted, to_string(tensor.shape)));
+    fail(ErrorCode::bad_request, "tensor " + quote(tensor.name),
+         fmt::format("gave {} bytes, wanted {} for {}", written, wanted, to_string(tensor.shape)));
   }
 }
 

@@ -32,7 +32,8 @@ const tflite::Model* verified_root(std::span<const std::uint8_t> file, std::stri
   flatbuffers::Verifier verifier(file.data(), std::min<std::uint64_t>(file.size(), kMaxFlatbufferBytes), options);
   if (!is_tflite(file)) fail(ErrorCode::bad_file, name, "is no TFLite file: 'TFL3' is not at bytes 4 to 7");
   if (!tflite::VerifyModelBuffer(verifier)) {
-    fail(ErrorCode::bad_file, name, "is damaged: its flatbuffer has an offset outside the file; get or convert it again");
+    fail(ErrorCode::bad_file, name,
+         "is damaged: its flatbuffer has an offset outside the file; get or convert it again");
   }
   return tflite::GetModel(file.data());
 }
@@ -50,15 +51,17 @@ Container::Container(std::span<const std::uint8_t> file, std::string_view name, 
       copied_left_(max_copied_bytes(file.size())),
       dense_left_(limits.dense_bytes) {
   if (root_->version() != kSchemaVersion) {
-    fail(ErrorCode::unsupported, name_, fmt::format("has TFLite schema version {}, wanted {}", root_->version(), kSchemaVersion));
+    fail(ErrorCode::unsupported, name_,
+         fmt::format("has TFLite schema version {}, wanted {}", root_->version(), kSchemaVersion));
   }
 }
 
-std::span<const std::uint8_t> Container::outside(std::uint64_t offset, std::uint64_t size, std::string_view where) const {
+std::span<const std::uint8_t> Container::outside(std::uint64_t offset, std::uint64_t size,
+                                                 std::string_view where) const {
   if (offset > file_.size() || size > file_.size() - offset) {
     fail(ErrorCode::bad_file, where,
-         fmt::format("its data, bytes {} to {} + {}, is not all in the file of {} bytes: is the file cut short?", offset,
-                     offset, size, file_.size()));
+         fmt::format("its data, bytes {} to {} + {}, is not all in the file of {} bytes: is the file cut short?",
+                     offset, offset, size, file_.size()));
   }
   return file_.subspan(offset, size);
 }
@@ -90,7 +93,8 @@ void Container::take_copied(std::uint64_t bytes) {
 
 void Container::take_dense(std::uint64_t bytes, std::string_view where) {
   if (bytes > dense_left_) {
-    fail(ErrorCode::unsupported, where, fmt::format("is sparse and takes {} bytes when dense, {} left", bytes, dense_left_));
+    fail(ErrorCode::unsupported, where,
+         fmt::format("is sparse and takes {} bytes when dense, {} left", bytes, dense_left_));
   }
   dense_left_ -= bytes;
 }

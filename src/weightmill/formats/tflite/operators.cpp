@@ -17,7 +17,8 @@ using tflite::BuiltinOperator;
 /// Stands in `inputs` for an optional tensor that is absent.
 constexpr int kNoTensor = -1;
 
-/// Files from before there were more than 127 operators have only the narrow field, and newer ones put a placeholder there.
+/// Files from before there were more than 127 operators have only the narrow field, and newer ones put a placeholder
+/// there.
 BuiltinOperator builtin_of(const tflite::OperatorCode& code) {
   return std::max(static_cast<BuiltinOperator>(code.deprecated_builtin_code()), code.builtin_code());
 }
@@ -29,7 +30,8 @@ std::string name_of_code(BuiltinOperator builtin) {
 
 OperatorType read_operator_type(Container& container, const tflite::OperatorCode& code, std::string_view where) {
   const BuiltinOperator builtin = builtin_of(code);
-  if (static_cast<int>(builtin) < 0) fail(ErrorCode::bad_file, where, fmt::format("is {}, wanted 0 or more", static_cast<int>(builtin)));
+  if (static_cast<int>(builtin) < 0)
+    fail(ErrorCode::bad_file, where, fmt::format("is {}, wanted 0 or more", static_cast<int>(builtin)));
   if (builtin != BuiltinOperator::CUSTOM) return {builtin, name_of_code(builtin), code.version()};
   if (size_of(code.custom_code()) == 0) fail(ErrorCode::bad_file, where, "is a custom operator without a name");
   return {builtin, container.text(code.custom_code()), code.version()};
@@ -59,7 +61,8 @@ Activation to_activation(tflite::ActivationFunctionType type, std::string_view w
     case TANH: return Activation::tanh;
     case SIGN_BIT: return Activation::sign_bit;
   }
-  fail(ErrorCode::bad_file, where, fmt::format("has a fused activation {} that no TFLite file has", static_cast<int>(type)));
+  fail(ErrorCode::bad_file, where,
+       fmt::format("has a fused activation {} that no TFLite file has", static_cast<int>(type)));
 }
 
 Padding to_padding(tflite::Padding padding, std::string_view where) {
@@ -154,13 +157,15 @@ void read_options(Node& node, const tflite::Operator& source, std::string_view w
       return;
     case OpKind::lstm: return read_lstm(node, wanted(source.builtin_options_as_LSTMOptions(), where), where);
     case OpKind::unidirectional_sequence_lstm:
-      return read_sequence_lstm(node, wanted(source.builtin_options_as_UnidirectionalSequenceLSTMOptions(), where), where);
+      return read_sequence_lstm(node, wanted(source.builtin_options_as_UnidirectionalSequenceLSTMOptions(), where),
+                                where);
     case OpKind::svdf: return read_svdf(node, wanted(source.builtin_options_as_SVDFOptions(), where), where);
     case OpKind::other: return;
   }
 }
 
-std::span<const std::uint8_t> custom_options(const Container& container, const tflite::Operator& source, std::string_view where) {
+std::span<const std::uint8_t> custom_options(const Container& container, const tflite::Operator& source,
+                                             std::string_view where) {
   if (source.custom_options() != nullptr) return {source.custom_options()->Data(), source.custom_options()->size()};
   if (source.large_custom_options_offset() <= 1 || source.large_custom_options_size() == 0) return {};
   return container.outside(source.large_custom_options_offset(), source.large_custom_options_size(), where);
@@ -172,7 +177,8 @@ std::vector<OperatorType> read_operator_types(Container& container) {
   std::vector<OperatorType> types;
   const auto* codes = container.root().operator_codes();
   for (std::uint32_t i = 0; i < size_of(codes); ++i) {
-    types.push_back(read_operator_type(container, *codes->Get(i), fmt::format("{}: operator code {}", container.name(), i)));
+    types.push_back(
+        read_operator_type(container, *codes->Get(i), fmt::format("{}: operator code {}", container.name(), i)));
   }
   return types;
 }

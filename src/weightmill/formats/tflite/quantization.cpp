@@ -18,7 +18,8 @@ void check_scales(const std::vector<float>& scales, std::string_view where) {
   }
 }
 
-std::vector<std::int64_t> matched_zero_points(std::vector<std::int64_t> points, std::size_t n_scales, std::string_view where) {
+std::vector<std::int64_t> matched_zero_points(std::vector<std::int64_t> points, std::size_t n_scales,
+                                              std::string_view where) {
   if (points.empty()) points.assign(1, 0);
   if (points.size() == 1) points.resize(n_scales, points[0]);
   if (points.size() != n_scales) {
@@ -37,7 +38,8 @@ int checked_axis(int axis, std::size_t n_scales, const Shape& shape, std::string
   const std::int64_t extent = shape[static_cast<std::size_t>(axis)];
   if (!std::cmp_equal(extent, n_scales)) {
     fail(ErrorCode::bad_file, where,
-         fmt::format("has {} scales along axis {} of shape {}, wanted 1 or {}", n_scales, axis, to_string(shape), extent));
+         fmt::format("has {} scales along axis {} of shape {}, wanted 1 or {}", n_scales, axis, to_string(shape),
+                     extent));
   }
   return axis;
 }
@@ -50,7 +52,8 @@ Affine read_affine(Container& container, const tflite::QuantizationParameters* s
   if (source == nullptr || size_of(source->scale()) == 0) return affine;
   affine.scale = container.numbers<float>(source->scale());
   check_scales(affine.scale, where);
-  affine.zero_point = matched_zero_points(container.numbers<std::int64_t>(source->zero_point()), affine.scale.size(), where);
+  affine.zero_point =
+      matched_zero_points(container.numbers<std::int64_t>(source->zero_point()), affine.scale.size(), where);
   affine.axis = checked_axis(source->quantized_dimension(), affine.scale.size(), shape, where);
   return affine;
 }

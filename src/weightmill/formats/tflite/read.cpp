@@ -47,7 +47,8 @@ std::vector<Subgraph> read_subgraphs(Container& container) {
   const std::vector<OperatorType> types = read_operator_types(container);
   std::vector<Subgraph> result;
   for (std::uint32_t i = 0; i < subgraphs->size(); ++i) {
-    result.push_back(read_subgraph(container, *subgraphs->Get(i), types, fmt::format("{}: subgraph {}", container.name(), i)));
+    result.push_back(
+        read_subgraph(container, *subgraphs->Get(i), types, fmt::format("{}: subgraph {}", container.name(), i)));
   }
   return result;
 }
@@ -78,8 +79,8 @@ std::vector<Signature::Argument> read_arguments(Container& container, const Tens
   return arguments;
 }
 
-Signature read_signature(Container& container, const tflite::SignatureDef& source, const std::vector<Subgraph>& subgraphs,
-                         std::string_view where) {
+Signature read_signature(Container& container, const tflite::SignatureDef& source,
+                         const std::vector<Subgraph>& subgraphs, std::string_view where) {
   if (source.subgraph_index() >= subgraphs.size()) {
     fail(ErrorCode::bad_file, where, fmt::format("is of subgraph {} of {}", source.subgraph_index(), subgraphs.size()));
   }
@@ -96,7 +97,8 @@ std::vector<Signature> read_signatures(Container& container, const std::vector<S
   std::vector<Signature> result;
   const auto* signatures = container.root().signature_defs();
   for (std::uint32_t i = 0; i < size_of(signatures); ++i) {
-    result.push_back(read_signature(container, *signatures->Get(i), subgraphs, fmt::format("{}: signature {}", container.name(), i)));
+    result.push_back(read_signature(container, *signatures->Get(i), subgraphs,
+                                    fmt::format("{}: signature {}", container.name(), i)));
   }
   return result;
 }

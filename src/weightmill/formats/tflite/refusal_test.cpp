@@ -49,14 +49,23 @@ TEST(ReadTflite, TheModelToSpoilIsSound) {
 
 TEST(ReadTflite, RefusesWrongTensors) {
   check({
-      {"tensor 1 'weights'", "48 bytes of data, wanted 60 for INT8[3, 2, 2, 5]", [](ModelT& m) { tensor(m, 1).shape[3] = 5; }},
-      {"tensor 2 'bias'", "12 bytes of data, wanted 24", [](ModelT& m) { tensor(m, 2).type = tflite::TensorType::INT64; }},
-      {"tensor 1 'weights'", "has 48 bytes of data, wanted 24", [](ModelT& m) { tensor(m, 1).type = tflite::TensorType::INT4; }},
+      {"tensor 1 'weights'", "48 bytes of data, wanted 60 for INT8[3, 2, 2, 5]",
+       [](ModelT& m) { tensor(m, 1).shape[3] = 5; }},
+      {"tensor 2 'bias'", "12 bytes of data, wanted 24",
+       [](ModelT& m) { tensor(m, 2).type = tflite::TensorType::INT64; }},
+      {"tensor 1 'weights'", "has 48 bytes of data, wanted 24",
+       [](ModelT& m) { tensor(m, 1).type = tflite::TensorType::INT4; }},
       {"tensor 1 'weights'", "negative extent",
-       [](ModelT& m) { tensor(m, 1).quantization.reset(); tensor(m, 1).shape[0] = -1; }},
+       [](ModelT& m) {
+         tensor(m, 1).quantization.reset();
+         tensor(m, 1).shape[0] = -1;
+       }},
       {"tensor 0 'input'", "[1, 8, -2, 4]", [](ModelT& m) { tensor(m, 0).shape[2] = -2; }},
       {"tensor 1 'weights'", "too large",
-       [](ModelT& m) { tensor(m, 1).quantization.reset(); tensor(m, 1).shape.assign(4, 0x7fffffff); }},
+       [](ModelT& m) {
+         tensor(m, 1).quantization.reset();
+         tensor(m, 1).shape.assign(4, 0x7fffffff);
+       }},
       {"tensor 1 'weights'", "names buffer 9 of 3", [](ModelT& m) { tensor(m, 1).buffer = 9; }},
       {"tensor 0 'input'", "another file", [](ModelT& m) { tensor(m, 0).external_buffer = 4; }, ErrorCode::unsupported},
   });
@@ -65,8 +74,12 @@ TEST(ReadTflite, RefusesWrongTensors) {
 TEST(ReadTflite, RefusesWrongQuantization) {
   check({
       {"tensor 1 'weights'", "has 2 scales along axis 0 of shape [3, 2, 2, 4], wanted 1 or 3",
-       [](ModelT& m) { tensor(m, 1).quantization->scale.pop_back(); tensor(m, 1).quantization->zero_point.pop_back(); }},
-      {"tensor 1 'weights'", "3 scales and 2 zero points", [](ModelT& m) { tensor(m, 1).quantization->zero_point.pop_back(); }},
+       [](ModelT& m) {
+         tensor(m, 1).quantization->scale.pop_back();
+         tensor(m, 1).quantization->zero_point.pop_back();
+       }},
+      {"tensor 1 'weights'", "3 scales and 2 zero points",
+       [](ModelT& m) { tensor(m, 1).quantization->zero_point.pop_back(); }},
       {"tensor 1 'weights'", "axis 4", [](ModelT& m) { tensor(m, 1).quantization->quantized_dimension = 4; }},
       {"tensor 1 'weights'", "axis -1", [](ModelT& m) { tensor(m, 1).quantization->quantized_dimension = -1; }},
       {"tensor 1 'weights'", "scale 2 is 0", [](ModelT& m) { tensor(m, 1).quantization->scale[2] = 0; }},
@@ -86,17 +99,23 @@ TEST(ReadTflite, RefusesWrongOperators) {
       {"operator 0 ('CONV_2D')", "no options", [](ModelT& m) { conv(m).builtin_options.Reset(); }},
       {"operator 0 ('CONV_2D')", "no options", [](ModelT& m) { conv(m).builtin_options.Set(tflite::SVDFOptionsT{}); }},
       {"operator 0 ('CONV_2D')", "fused activation 77",
-       [](ModelT& m) { conv(m).builtin_options.AsConv2DOptions()->fused_activation_function = tflite::ActivationFunctionType{77}; }},
+       [](ModelT& m) {
+         conv(m).builtin_options.AsConv2DOptions()->fused_activation_function = tflite::ActivationFunctionType{77};
+       }},
       {"operator 0 ('CONV_2D')", "padding 2",
        [](ModelT& m) { conv(m).builtin_options.AsConv2DOptions()->padding = tflite::Padding{2}; }},
-      {"operator code 0", "without a name", [](ModelT& m) { m.operator_codes[0]->builtin_code = tflite::BuiltinOperator::CUSTOM; }},
+      {"operator code 0", "without a name",
+       [](ModelT& m) { m.operator_codes[0]->builtin_code = tflite::BuiltinOperator::CUSTOM; }},
       {"operator code 0", "is -1",
        [](ModelT& m) {
          m.operator_codes[0]->builtin_code = tflite::BuiltinOperator{-1};
          m.operator_codes[0]->deprecated_builtin_code = -3;
        }},
       {"operator 0 ('CONV_2D')", "not all in the file",
-       [](ModelT& m) { conv(m).large_custom_options_offset = 100; conv(m).large_custom_options_size = 1u << 30; }},
+       [](ModelT& m) {
+         conv(m).large_custom_options_offset = 100;
+         conv(m).large_custom_options_size = 1u << 30;
+       }},
   });
 }
 
@@ -116,7 +135,10 @@ TEST(ReadTflite, RefusesWrongGraphs) {
       {"signature 0", "subgraph 1 of 1", [](ModelT& m) { add_signature(m, 1, 0); }},
       {"signature 0", "tensor 4 of 4", [](ModelT& m) { add_signature(m, 0, 4); }},
       {"metadata 0", "buffer 5 of 3",
-       [](ModelT& m) { m.metadata.push_back(std::make_unique<tflite::MetadataT>()); m.metadata[0]->buffer = 5; }},
+       [](ModelT& m) {
+         m.metadata.push_back(std::make_unique<tflite::MetadataT>());
+         m.metadata[0]->buffer = 5;
+       }},
       {"m.tflite", "version 2, wanted 3", [](ModelT& m) { m.version = 2; }, ErrorCode::unsupported},
   });
 }
@@ -157,11 +179,22 @@ TEST(ReadTflite, RefusesWrongSparsity) {
       {"tensor 1 'weights'", "stores 48 bytes, wanted 64", [](ModelT& m) { make_sparse(m, 4); }},
       {"tensor 1 'weights'", "536870912 left", [](ModelT& m) { make_sparse(m, 1 << 30); }, ErrorCode::unsupported},
       {"tensor 1 'weights'", "no segment bounds",
-       [](ModelT& m) { make_sparse(m, 3); last_level(m).format = tflite::DimensionType::SPARSE_CSR; }},
+       [](ModelT& m) {
+         make_sparse(m, 3);
+         last_level(m).format = tflite::DimensionType::SPARSE_CSR;
+       }},
       {"tensor 1 'weights'", "format 9",
-       [](ModelT& m) { make_sparse(m, 3); last_level(m).format = tflite::DimensionType{9}; }, ErrorCode::unsupported},
+       [](ModelT& m) {
+         make_sparse(m, 3);
+         last_level(m).format = tflite::DimensionType{9};
+       },
+       ErrorCode::unsupported},
       {"tensor 1 'weights'", "whole bytes",
-       [](ModelT& m) { make_sparse(m, 3); tensor(m, 1).type = tflite::TensorType::INT4; }, ErrorCode::unsupported},
+       [](ModelT& m) {
+         make_sparse(m, 3);
+         tensor(m, 1).type = tflite::TensorType::INT4;
+       },
+       ErrorCode::unsupported},
   });
 }
 

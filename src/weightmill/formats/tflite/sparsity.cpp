@@ -29,10 +29,12 @@ struct Walk {
 
 void check_counts(const SparseLayout& layout, const Shape& shape, std::string_view where) {
   const std::size_t n_levels = shape.size() + layout.block_map.size();
-  if (n_levels == 0 || n_levels > kMaxLevels) refuse(where, fmt::format("has {} axes and blocks, wanted 1 to {}", n_levels, kMaxLevels));
+  if (n_levels == 0 || n_levels > kMaxLevels)
+    refuse(where, fmt::format("has {} axes and blocks, wanted 1 to {}", n_levels, kMaxLevels));
   if (layout.levels.size() != n_levels || layout.traversal_order.size() != n_levels) {
-    refuse(where, fmt::format("lists {} levels in an order of {}, wanted {} for {} axes and {} blocks", layout.levels.size(),
-                              layout.traversal_order.size(), n_levels, shape.size(), layout.block_map.size()));
+    refuse(where,
+           fmt::format("lists {} levels in an order of {}, wanted {} for {} axes and {} blocks", layout.levels.size(),
+                       layout.traversal_order.size(), n_levels, shape.size(), layout.block_map.size()));
   }
   if (n_elements(shape, where) == 0) refuse(where, fmt::format("has no elements: shape {}", to_string(shape)));
 }
@@ -63,7 +65,8 @@ std::vector<std::int64_t> block_sizes(const SparseLayout& layout, const Shape& s
     const SparseLevel& level = layout.levels[i];
     if (!level.dense) refuse(where, fmt::format("the inside of its blocks along axis {} is not stored densely", cut));
     if (level.extent < 1 || shape[cut] % level.extent != 0) {
-      refuse(where, fmt::format("its blocks of {} do not divide axis {} of shape {}", level.extent, cut, to_string(shape)));
+      refuse(where,
+             fmt::format("its blocks of {} do not divide axis {} of shape {}", level.extent, cut, to_string(shape)));
     }
     sizes[cut] = level.extent;
   }
@@ -95,11 +98,13 @@ std::vector<Walk> plan_walk(const SparseLayout& layout, const Shape& shape, std:
   return walk;
 }
 
-void check_children(const SparseLevel& level, std::uint64_t extent, std::size_t begin, std::size_t end, std::string_view where) {
+void check_children(const SparseLevel& level, std::uint64_t extent, std::size_t begin, std::size_t end,
+                    std::string_view where) {
   std::int64_t last = -1;
   for (std::size_t i = begin; i < end; ++i) {
     if (level.indices[i] <= last || !std::cmp_less(level.indices[i], extent)) {
-      refuse(where, fmt::format("index {} of a level is {} after {}, wanted ascending ones below {}", i, level.indices[i], last, extent));
+      refuse(where, fmt::format("index {} of a level is {} after {}, wanted ascending ones below {}", i,
+                                level.indices[i], last, extent));
     }
     last = level.indices[i];
   }
@@ -110,10 +115,11 @@ void check_sparse_level(const Walk& walk, std::uint64_t n_nodes, std::string_vie
   const SparseLevel& level = *walk.level;
   if (level.segments.size() != n_nodes + 1 || level.segments.front() != 0 ||
       !std::cmp_equal(level.segments.back(), level.indices.size())) {
-    refuse(where, fmt::format("a level has {} segment bounds for {} nodes and {} indices", level.segments.size(), n_nodes,
-                              level.indices.size()));
+    refuse(where, fmt::format("a level has {} segment bounds for {} nodes and {} indices", level.segments.size(),
+                              n_nodes, level.indices.size()));
   }
-  if (!std::is_sorted(level.segments.begin(), level.segments.end())) refuse(where, "the segment bounds of a level descend");
+  if (!std::is_sorted(level.segments.begin(), level.segments.end()))
+    refuse(where, "the segment bounds of a level descend");
   for (std::size_t node = 0; node < n_nodes; ++node) {
     check_children(level, walk.extent, static_cast<std::size_t>(level.segments[node]),
                    static_cast<std::size_t>(level.segments[node + 1]), where);

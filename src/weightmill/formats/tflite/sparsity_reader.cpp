@@ -29,7 +29,8 @@ SparseLevel read_level(Container& container, const tflite::DimensionMetadata& so
   level.extent = source.dense_size();
   if (level.dense) return level;
   if (source.format() != tflite::DimensionType::SPARSE_CSR) {
-    fail(ErrorCode::unsupported, where, fmt::format("is sparse in a format {} that this program does not know", static_cast<int>(source.format())));
+    fail(ErrorCode::unsupported, where,
+         fmt::format("is sparse in a format {} that this program does not know", static_cast<int>(source.format())));
   }
   level.segments = read_indices(container, source.array_segments_type(), source.array_segments());
   level.indices = read_indices(container, source.array_indices_type(), source.array_indices());
@@ -49,11 +50,12 @@ SparseLayout read_layout(Container& container, const tflite::SparsityParameters&
 
 }  // namespace
 
-std::vector<std::uint8_t> read_dense(Container& container, const tflite::SparsityParameters& source, const Tensor& tensor,
-                                     std::string_view where) {
+std::vector<std::uint8_t> read_dense(Container& container, const tflite::SparsityParameters& source,
+                                     const Tensor& tensor, std::string_view where) {
   const unsigned bits = size_bits(tensor.dtype);
   if (bits < 8) {
-    fail(ErrorCode::unsupported, where, fmt::format("is sparse with elements of {}: only whole bytes are read", tensor.format_dtype));
+    fail(ErrorCode::unsupported, where,
+         fmt::format("is sparse with elements of {}: only whole bytes are read", tensor.format_dtype));
   }
   container.take_dense(size_bytes(tensor.shape, tensor.dtype, where), where);
   return densify(read_layout(container, source, where), tensor.shape, bits / 8, tensor.data, where);

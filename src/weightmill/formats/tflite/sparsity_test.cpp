@@ -107,12 +107,14 @@ Example random_example(std::uint64_t seed) {
   for (std::int64_t rank = random.integer(1, 4); rank > 0; --rank) {
     example.blocks.push_back(random.chance(0.4) ? random.integer(2, 4) : 1);
     example.shape.push_back(example.blocks.back() * random.integer(1, 4));
-    if (example.blocks.back() > 1) example.layout.block_map.push_back(static_cast<std::int64_t>(example.blocks.size()) - 1);
+    if (example.blocks.back() > 1)
+      example.layout.block_map.push_back(static_cast<std::int64_t>(example.blocks.size()) - 1);
   }
   shuffle(example.layout.block_map, random);
   example.dense.resize(n_elements(example.shape, "example"));
   const double density = random.unit();
-  for (auto& value : example.dense) value = random.chance(density) ? static_cast<std::uint8_t>(random.integer(0, 255)) : 0;
+  for (auto& value : example.dense)
+    value = random.chance(density) ? static_cast<std::uint8_t>(random.integer(0, 255)) : 0;
   auto& order = example.layout.traversal_order;
   order.resize(example.shape.size() + example.layout.block_map.size());
   std::iota(order.begin(), order.end(), 0);
@@ -138,7 +140,8 @@ Example rows() {
   Example example;
   example.shape = {2, 3};
   example.layout.traversal_order = {0, 1};
-  example.layout.levels = {{.dense = true, .extent = 2}, {.dense = false, .extent = 0, .segments = {0, 2, 3}, .indices = {0, 2, 2}}};
+  example.layout.levels = {{.dense = true, .extent = 2},
+                           {.dense = false, .extent = 0, .segments = {0, 2, 3}, .indices = {0, 2, 2}}};
   example.values = {1, 2, 3};
   return example;
 }
@@ -151,7 +154,8 @@ TEST(Densify, FillsRowsFromColumnIndices) {
 TEST(Densify, MovesWholeElements) {
   Example example = rows();
   example.values = {1, 9, 2, 8, 3, 7};
-  EXPECT_THAT(densify(example.layout, example.shape, 2, example.values, "t"), ElementsAre(1, 9, 0, 0, 2, 8, 0, 0, 0, 0, 3, 7));
+  EXPECT_THAT(densify(example.layout, example.shape, 2, example.values, "t"),
+              ElementsAre(1, 9, 0, 0, 2, 8, 0, 0, 0, 0, 3, 7));
 }
 
 struct Refusal {
@@ -161,14 +165,30 @@ struct Refusal {
 
 const std::vector<Refusal>& refusals() {
   static const std::vector<Refusal> list{
-      {"axes and blocks", [](Example& e) { e.shape = {}; e.layout = {}; }},
+      {"axes and blocks",
+       [](Example& e) {
+         e.shape = {};
+         e.layout = {};
+       }},
       {"axes and blocks", [](Example& e) { e.shape.assign(17, 1); }},
       {"lists 1 levels", [](Example& e) { e.layout.levels.pop_back(); }},
       {"in an order of 1", [](Example& e) { e.layout.traversal_order.pop_back(); }},
-      {"no elements", [](Example& e) { e.shape = {2, 0}; }},
-      {"no permutation", [](Example& e) { e.layout.traversal_order = {1, 1}; }},
-      {"no permutation", [](Example& e) { e.layout.traversal_order = {0, 2}; }},
-      {"no permutation", [](Example& e) { e.layout.traversal_order = {-1, 0}; }},
+      {"no elements",
+       [](Example& e) {
+         e.shape = {2, 0};
+       }},
+      {"no permutation",
+       [](Example& e) {
+         e.layout.traversal_order = {1, 1};
+       }},
+      {"no permutation",
+       [](Example& e) {
+         e.layout.traversal_order = {0, 2};
+       }},
+      {"no permutation",
+       [](Example& e) {
+         e.layout.traversal_order = {-1, 0};
+       }},
       {"extent 3, wanted 2", [](Example& e) { e.layout.levels[0].extent = 3; }},
       {"segment bounds", [](Example& e) { e.layout.levels[1].segments.pop_back(); }},
       {"segment bounds", [](Example& e) { e.layout.levels[1].segments[0] = 1; }},
@@ -205,7 +225,9 @@ TEST(Densify, RefusesLayoutsThatDoNotFit) {
 TEST(Densify, RefusesBlocksThatDoNotFit) {
   Example example;
   example.shape = {4};
-  example.layout = {.traversal_order = {0, 1}, .block_map = {0}, .levels = {{.dense = true, .extent = 2}, {.dense = true, .extent = 2}}};
+  example.layout = {.traversal_order = {0, 1},
+                    .block_map = {0},
+                    .levels = {{.dense = true, .extent = 2}, {.dense = true, .extent = 2}}};
   example.values = {1, 2, 3, 4};
   EXPECT_EQ(refusal_of(example), "nothing refused");
   const Example good = example;

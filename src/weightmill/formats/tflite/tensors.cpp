@@ -44,12 +44,13 @@ void check_size(const Tensor& tensor, tflite::TensorType type, std::string_view 
   const std::uint64_t wanted = n_bits / 8 + (n_bits % 8 != 0 ? 1 : 0);
   if (overflows || tensor.data.size() != wanted) {
     fail(ErrorCode::bad_file, where,
-         fmt::format("has {} bytes of data, wanted {} for {}{}", tensor.data.size(), overflows ? "far more" : std::to_string(wanted),
-                     tensor.format_dtype, to_string(tensor.shape)));
+         fmt::format("has {} bytes of data, wanted {} for {}{}", tensor.data.size(),
+                     overflows ? "far more" : std::to_string(wanted), tensor.format_dtype, to_string(tensor.shape)));
   }
 }
 
-void densify_into(Tensor& tensor, Container& container, const tflite::SparsityParameters& source, std::string_view where) {
+void densify_into(Tensor& tensor, Container& container, const tflite::SparsityParameters& source,
+                  std::string_view where) {
   tensor.owned = std::make_shared<const std::vector<std::uint8_t>>(read_dense(container, source, tensor, where));
   tensor.data = *tensor.owned;
   tensor.sparse = true;
@@ -59,7 +60,8 @@ void densify_into(Tensor& tensor, Container& container, const tflite::SparsityPa
 
 Tensor read_tensor(Container& container, const tflite::Tensor& source, std::string_view where) {
   if (source.external_buffer() != 0) {
-    fail(ErrorCode::unsupported, where, fmt::format("its data is in another file, external buffer {}", source.external_buffer()));
+    fail(ErrorCode::unsupported, where,
+         fmt::format("its data is in another file, external buffer {}", source.external_buffer()));
   }
   Tensor tensor;
   tensor.name = container.text(source.name());

@@ -34,8 +34,8 @@ inline tflite::TensorT& add_tensor(tflite::ModelT& model, std::string name, std:
 }
 
 /// Adds an operator of a code of its own to the first subgraph; returns it.
-inline tflite::OperatorT& add_operator(tflite::ModelT& model, tflite::BuiltinOperator code, std::vector<std::int32_t> inputs,
-                                       std::vector<std::int32_t> outputs) {
+inline tflite::OperatorT& add_operator(tflite::ModelT& model, tflite::BuiltinOperator code,
+                                       std::vector<std::int32_t> inputs, std::vector<std::int32_t> outputs) {
   model.operator_codes.push_back(std::make_unique<tflite::OperatorCodeT>());
   model.operator_codes.back()->builtin_code = code;
   auto op = std::make_unique<tflite::OperatorT>();
@@ -55,8 +55,10 @@ inline tflite::ModelT conv_model() {
   model.subgraphs.push_back(std::make_unique<tflite::SubGraphT>());
   add_buffer(model, {});
   add_tensor(model, "input", {1, 8, 8, 4}, TensorType::INT8, {0.5f});
-  add_tensor(model, "weights", {3, 2, 2, 4}, TensorType::INT8, {1, 2, 3}, add_buffer(model, std::vector<std::uint8_t>(48, 7)));
-  add_tensor(model, "bias", {3}, TensorType::INT32, {0.5f, 1, 1.5f}, add_buffer(model, std::vector<std::uint8_t>(12, 1)));
+  add_tensor(model, "weights", {3, 2, 2, 4}, TensorType::INT8, {1, 2, 3},
+             add_buffer(model, std::vector<std::uint8_t>(48, 7)));
+  add_tensor(model, "bias", {3}, TensorType::INT32, {0.5f, 1, 1.5f},
+             add_buffer(model, std::vector<std::uint8_t>(12, 1)));
   add_tensor(model, "output", {1, 4, 4, 3}, TensorType::INT8, {0.25f});
   tflite::Conv2DOptionsT options;
   options.stride_h = 2;
