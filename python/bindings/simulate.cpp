@@ -45,6 +45,12 @@ Activation activation_named(const std::string& name) {
   fail(ErrorCode::bad_option, "activation", fmt::format("'{}' is not one of: none, relu, relu6, relu_n1_to_1", name));
 }
 
+LimitRounding limits_named(const std::string& name) {
+  if (name == "half_away") return LimitRounding::half_away;
+  if (name == "half_even") return LimitRounding::half_even;
+  fail(ErrorCode::bad_option, "activation_rounding", fmt::format("'{}' is not one of: half_away, half_even", name));
+}
+
 template <class T>
 T get(const nb::dict& fields, const char* name) {
   return nb::cast<T>(fields[name]);
@@ -64,7 +70,9 @@ void take_gains(IntegerLayer& layer, const nb::dict& fields) {
   }
   layer.multiplier = get<std::vector<std::int64_t>>(fields, "multiplier");
   layer.shift = get<std::vector<std::int32_t>>(fields, "shift");
-  layer.gain = get<std::vector<float>>(fields, "gain");
+  const auto gain = get<std::vector<double>>(fields, "gain");
+  if (layer.rounding == Rounding::double_gain) layer.wide_gain = gain;
+  else layer.gain.assign(gain.begin(), gain.end());
 }
 
 IntegerLayer layer_from(const nb::dict& fields) {
@@ -84,8 +92,9 @@ IntegerLayer layer_from(const nb::dict& fields) {
   layer.rounding = rule_named(get<std::string>(fields, "rounding"));
   layer.accumulator_32_bit = get<bool>(fields, "accumulator_32_bit");
   take_gains(layer, fields);
+  const auto limits = limits_named(get<std::string>(fields, "activation_rounding"));
   set_activation(layer, activation_named(get<std::string>(fields, "activation")),
-                 tflite_activation_codes(get<float>(fields, "output_scale"), zero_point));
+                 activation_codes(limits, get<float>(fields, "output_scale"), zero_point));
   return layer;
 }
 

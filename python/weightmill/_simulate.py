@@ -23,9 +23,10 @@ class Layer:
         axis; negative crops. Padding holds real 0.
     rounding: one of weightmill.rounding_rules(), see docs/rounding.md.
     The gains come from input_scale, weight_scale (one or one for each output channel) and output_scale, in real units per
-        step; or, without scales, from multiplier and shift (gain = multiplier * 2**-shift) or float32 gain, one for each
+        step; or, without scales, from multiplier and shift (gain = multiplier * 2**-shift) or from gain, one for each
         output channel.
-    activation: "none", "relu", "relu6" or "relu_n1_to_1"; the last two need output_scale.
+    activation: "none", "relu", "relu6" or "relu_n1_to_1"; the last two need output_scale. activation_rounding: how their
+        limits become codes: "half_away" (LiteRT's kernels) or "half_even" (XNNPACK). None: half_even with float_gain.
     accumulator_bits: 32, or 64 where the engine keeps the whole sum. None: 64 for int16 input, else 32.
     intrinsic_shift: for planned convolutions with split int16 products.
     """
@@ -49,6 +50,7 @@ class Layer:
     padding: int | Sequence[Sequence[int]] = 0
     transposed: bool = False
     activation: str = "none"
+    activation_rounding: str | None = None
     bias_folded: bool = False
     accumulator_bits: int | None = None
     intrinsic_shift: Sequence[int] = ()
@@ -127,6 +129,7 @@ def _fields(layer: Layer, rounding: str) -> dict:
         "pad_after": [after for _, after in padding],
         "transposed": layer.transposed,
         "activation": layer.activation,
+        "activation_rounding": layer.activation_rounding or ("half_even" if rounding == "float_gain" else "half_away"),
         "accumulator_32_bit": bits == 32,
         "intrinsic_shift": [int(h) for h in layer.intrinsic_shift],
     }

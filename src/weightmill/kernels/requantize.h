@@ -17,8 +17,10 @@ enum class Rounding : std::uint8_t {
   half_even,        ///< the same, ties to even
   gemmlowp_double,  ///< a 31-bit multiplier, two roundings: half up, then ties away from zero
   double_half_up,   ///< the same, both half up
-  int16x8,          ///< a multiplier cut to 15 bits, 64-bit accumulator, one rounding, ties up
+  double_by_eights, ///< double_half_up for channels in whole blocks of eight, gemmlowp_double for the up to 7 others
+  int16x8,          ///< a multiplier cut to 15 bits, 64-bit accumulator, one rounding, ties up; 32 bits of the result
   float_gain,       ///< a float32 gain, ties to even
+  double_gain,      ///< a float64 gain, ties away from zero; results outside int32 become its least value
   ethos_u_double,   ///< Ethos-U's 32-bit scale and 6-bit shift, two roundings
   ethos_u_natural,  ///< the same, one rounding, ties up
 };
@@ -28,12 +30,13 @@ std::span<const std::string_view> rounding_names() noexcept;
 std::string_view name_of(Rounding rule) noexcept;
 std::optional<Rounding> rounding_named(std::string_view name) noexcept;
 
-/// What a rule reads besides the accumulator, one value for each channel: `gain` for float_gain, else `shift`, with a
-/// `multiplier` except for folded. Spans that the rule does not read may be empty. Limits: kernels/rounding_rules.h.
+/// What a rule reads besides the accumulator, one value for each channel: `gain` for float_gain, `wide_gain` for
+/// double_gain, else `shift`, with a `multiplier` except for folded. Spans that the rule does not read may be empty. Limits: kernels/rounding_rules.h.
 struct RequantLanes {
   std::span<const std::int64_t> multiplier;
   std::span<const std::int32_t> shift;
   std::span<const float> gain;
+  std::span<const double> wide_gain;
 };
 
 /// code = clamp(result + zero_point, low, high), where low and high are the output type's limits narrowed by a fused
@@ -52,7 +55,7 @@ struct RequantCounts {
 };
 
 /// Turns accumulators [n_pixels, n_channels] into codes. `lanes` are of n_channels, `codes` as many as `accumulators`.
-/// A 64-bit accumulator outside int32 is used whole by int16x8, the half_* and the ethos_u_* rules, saturated by folded
+/// A 64-bit accumulator outside int32 is used whole by int16x8, double_gain, the half_* and the ethos_u_* rules, saturated by folded
 /// and after_shift, and wrapped by the others, as the engines that follow them do.
 RequantCounts requantize(Rounding rule, const RequantLanes& lanes, const OutputCodes& output,
                          std::span<const std::int32_t> accumulators, std::span<std::int32_t> codes) noexcept;

@@ -13,19 +13,21 @@ namespace {
 
 using testkit::Random;
 
-constexpr Rounding kAllRules[] = {
-    Rounding::folded,          Rounding::after_shift,    Rounding::half_up,  Rounding::half_away,
-    Rounding::half_even,       Rounding::gemmlowp_double, Rounding::double_half_up, Rounding::int16x8,
-    Rounding::float_gain,      Rounding::ethos_u_double, Rounding::ethos_u_natural};
+std::vector<Rounding> all_rules() {
+  std::vector<Rounding> rules;
+  for (std::size_t i = 0; i < rounding_names().size(); ++i) rules.push_back(static_cast<Rounding>(i));
+  return rules;
+}
 
 /// One request with parameters inside the limits of `rule`.
 struct Request {
   std::vector<std::int64_t> multiplier;
   std::vector<std::int32_t> shift;
   std::vector<float> gain;
+  std::vector<double> wide_gain;
   OutputCodes output;
 
-  RequantLanes lanes() const { return {multiplier, shift, gain}; }
+  RequantLanes lanes() const { return {multiplier, shift, gain, wide_gain}; }
 };
 
 Request random_request(Rounding rule, std::size_t n_channels, Random& random) {
@@ -34,7 +36,8 @@ Request random_request(Rounding rule, std::size_t n_channels, Random& random) {
   for (std::size_t c = 0; c < n_channels; ++c) {
     request.multiplier.push_back(small ? random.integer(1, 127) : random.integer(1LL << 30, (1LL << 31) - 1));
     request.shift.push_back(static_cast<std::int32_t>(small ? random.integer(0, 31) : random.integer(25, 62)));
-    request.gain.push_back(static_cast<float>(std::ldexp(random.unit(), static_cast<int>(random.integer(-20, 2)))));
+    request.wide_gain.push_back(std::ldexp(random.unit(), static_cast<int>(random.integer(-20, 2))));
+    request.gain.push_back(static_cast<float>(request.wide_gain.back()));
   }
   request.output.zero_point = static_cast<std::int32_t>(random.integer(-128, 127));
   if (random.chance(0.5)) request.output.low = request.output.zero_point;
@@ -68,7 +71,7 @@ void expect_targets_agree(Rounding rule, std::uint64_t seed) {
 }
 
 TEST(Requantize, AllTargetsAgreeBitForBit) {
-  for (const Rounding rule : kAllRules) {
+  for (const Rounding rule : all_rules()) {
     for (const std::uint64_t seed : testkit::seeds(40)) {
       SCOPED_TRACE(seed);
       expect_targets_agree<std::int32_t>(rule, seed);
@@ -84,7 +87,7 @@ TEST(Requantize, CountsWhatTheOutputTypeCannotHold) {
   const std::vector<std::int32_t> acc{-139, -138, 0, 117, 118};
   std::vector<std::int32_t> codes(acc.size());
   const auto counts =
-      requantize(Rounding::half_away, {multiplier, shift, {}}, relu, std::span<const std::int32_t>(acc), codes);
+      requantize(Rounding::half_away, {multiplier, shift, {}, {}}, relu, std::span<const std::int32_t>(acc), codes);
   EXPECT_EQ(codes, (std::vector<std::int32_t>{10, 10, 10, 127, 127}));
   EXPECT_EQ(counts.saturated, 2u) << "-129 and 128; the codes that only the activation cuts do not count";
 }
@@ -95,16 +98,40 @@ TEST(Requantize, SaturatesOrWrapsWideAccumulatorsByRule) {
   const std::vector<std::int64_t> acc{(std::int64_t{1} << 32) + 5};
   std::vector<std::int32_t> codes(1);
   const std::span<const std::int64_t> view(acc);
-  EXPECT_EQ(requantize(Rounding::folded, {{}, shift, {}}, {}, view, codes).wide, 1u);
+  EXPECT_EQ(requantize(Rounding::folded, {{}, shift, {}, {}}, {}, view, codes).wide, 1u);
   EXPECT_EQ(codes[0], 2) << "2^31 - 1 over 2^30";
-  EXPECT_EQ(requantize(Rounding::gemmlowp_double, {multiplier, shift, {}}, {}, view, codes).wide, 1u);
+  EXPECT_EQ(requantize(Rounding::gemmlowp_double, {multiplier, shift, {}, {}}, {}, view, codes).wide, 1u);
   EXPECT_EQ(codes[0], 5);
-  EXPECT_EQ(requantize(Rounding::half_away, {multiplier, shift, {}}, {}, view, codes).wide, 1u);
+  EXPECT_EQ(requantize(Rounding::half_even, {multiplier, shift, {}, {}}, {}, view, codes).wide, 1u);
   EXPECT_EQ(codes[0], 127);
 }
 
+TEST(Requantize, EightsFollowOneRuleAndTheRestAnother) {
+  const std::vector<std::int64_t> multiplier(11, std::int64_t{1} << 30);
+  const std::vector<std::int32_t> shift(11, 32);
+  const std::vector<std::int32_t> acc(22, -2);  // a gain of 1/4: -1/2 is a tie
+  std::vector<std::int32_t> codes(22);
+  requantize(Rounding::double_by_eights, {multiplier, shift, {}, {}}, {}, std::span<const std::int32_t>(acc), codes);
+  for (std::size_t i = 0; i < codes.size(); ++i) EXPECT_EQ(codes[i], i % 11 < 8 ? 0 : -1) << i;
+}
+
+TEST(Requantize, KeepsWhatEnginesKeepOfLargeResults) {
+  const std::vector<std::int64_t> multiplier{std::int64_t{1} << 30};
+  const std::vector<std::int32_t> shift{30};
+  const std::vector<double> gain{1};
+  const std::vector<std::int64_t> acc{(std::int64_t{1} << 32) - 3};
+  const std::span<const std::int64_t> view(acc);
+  std::vector<std::int32_t> codes(1);
+  EXPECT_EQ(requantize(Rounding::int16x8, {multiplier, shift, {}, {}}, {}, view, codes).saturated, 1u);
+  EXPECT_EQ(codes[0], -3) << "the low 32 bits";
+  EXPECT_EQ(requantize(Rounding::double_gain, {{}, {}, {}, gain}, {}, view, codes).saturated, 1u);
+  EXPECT_EQ(codes[0], -128) << "the least int32";
+  requantize(Rounding::double_gain, {{}, {}, {}, gain}, {.zero_point = -1}, view, codes);
+  EXPECT_EQ(codes[0], 127) << "one below the least int32";
+}
+
 TEST(Requantize, NamesAreFoundBack) {
-  for (const Rounding rule : kAllRules) EXPECT_EQ(rounding_named(name_of(rule)), rule);
+  for (const Rounding rule : all_rules()) EXPECT_EQ(rounding_named(name_of(rule)), rule);
   EXPECT_EQ(rounding_named("half_down"), std::nullopt);
 }
 

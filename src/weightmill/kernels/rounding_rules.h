@@ -95,6 +95,17 @@ inline std::int32_t requant_float_gain(std::int32_t acc, float gain, float low, 
   return static_cast<std::int32_t>(std::rint(std::min(std::max(static_cast<float>(acc) * gain, low), high)));
 }
 
+/// float64(acc) * gain in float64, to the nearest integer, ties away from zero, as int32: outside of it INT32_MIN, which
+/// is what x86 conversions give.  |acc| < 2^53.
+inline double scaled_by_double(std::int64_t acc, double gain) noexcept {
+  return std::round(static_cast<double>(acc) * gain);
+}
+inline std::int32_t requant_double_gain(std::int64_t acc, double gain) noexcept {
+  const double rounded = scaled_by_double(acc, gain);
+  return rounded >= -0x1p31 && rounded < 0x1p31 ? static_cast<std::int32_t>(rounded)
+                                                : std::numeric_limits<std::int32_t>::min();
+}
+
 /// Ethos-U's output scaling in double-rounding mode: two roundings as gemmlowp_double where s > 31, else one, ties up.
 /// 0 <= M < 2^32, 0 <= s < 64.
 constexpr Int128 requant_ethos_u_double(std::int64_t acc, std::int64_t multiplier, int shift) noexcept {

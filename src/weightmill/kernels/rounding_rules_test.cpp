@@ -61,6 +61,8 @@ TEST(RoundingRules, TiesSeparateTheRules) {
   EXPECT_EQ(requant_half_away<std::int64_t>(1, half, 32), 0);
   EXPECT_EQ(requant_float_gain(-2, 0.25F, -128, 127), 0);
   EXPECT_EQ(requant_float_gain(6, 0.25F, -128, 127), 2);
+  EXPECT_EQ(requant_double_gain(-2, 0.25), -1);
+  EXPECT_EQ(requant_double_gain(6, 0.25), 2);
 }
 
 TEST(RoundingRules, DoubleRoundingIsTheHighHalfThenAShift) {

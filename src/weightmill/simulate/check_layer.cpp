@@ -112,15 +112,17 @@ GainLimits gain_limits(Rounding rule) {
   }
 }
 
-void check_float_gains(const IntegerLayer& layer, std::size_t n_channels) {
-  const auto legal = [](float g) { return std::isfinite(g) && g >= 0; };
-  if (layer.gain.size() != n_channels || !std::ranges::all_of(layer.gain, legal)) {
-    refuse(layer, fmt::format("float_gain needs {} gains, each finite and not negative", n_channels));
+template <class Float>
+void check_float_gains(const IntegerLayer& layer, const std::vector<Float>& gains, std::size_t n_channels) {
+  const auto legal = [](Float g) { return std::isfinite(g) && g >= 0; };
+  if (gains.size() != n_channels || !std::ranges::all_of(gains, legal)) {
+    refuse(layer, fmt::format("'{}' needs {} gains, each finite and not negative", name_of(layer.rounding), n_channels));
   }
 }
 
 void check_gains(const IntegerLayer& layer, std::size_t n_channels) {
-  if (layer.rounding == Rounding::float_gain) return check_float_gains(layer, n_channels);
+  if (layer.rounding == Rounding::float_gain) return check_float_gains(layer, layer.gain, n_channels);
+  if (layer.rounding == Rounding::double_gain) return check_float_gains(layer, layer.wide_gain, n_channels);
   const GainLimits limits = gain_limits(layer.rounding);
   const bool with_multiplier = layer.rounding != Rounding::folded;
   if (layer.shift.size() != n_channels || (with_multiplier && layer.multiplier.size() != n_channels)) {

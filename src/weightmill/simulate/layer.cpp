@@ -72,6 +72,15 @@ IntegerLayer weights_of(const QuantizedConv& plan, const ConvGeometry& geometry)
   return layer;
 }
 
+void append_gain(IntegerLayer& layer, float input_scale, float weight_scale, float output_scale) {
+  const double gain = double{input_scale} * double{weight_scale} / double{output_scale};
+  if (layer.rounding == Rounding::float_gain) return layer.gain.push_back(input_scale * weight_scale / output_scale);
+  if (layer.rounding == Rounding::double_gain) return layer.wide_gain.push_back(gain);
+  const FixedPoint fixed = quantize_multiplier(gain);
+  layer.multiplier.push_back(fixed.multiplier);
+  layer.shift.push_back(fixed.shift);
+}
+
 }  // namespace
 
 void set_output(IntegerLayer& layer, DType dtype, std::int64_t zero_point) {
@@ -109,25 +118,21 @@ void set_scales(IntegerLayer& layer, float input_scale, std::span<const float> w
   }
   check_scale(layer, "input", input_scale);
   check_scale(layer, "output", output_scale);
-  layer.multiplier.clear(), layer.shift.clear(), layer.gain.clear();
+  layer.multiplier.clear(), layer.shift.clear(), layer.gain.clear(), layer.wide_gain.clear();
   for (std::size_t c = 0; c < n_channels; ++c) {
     const float scale = weight_scale[weight_scale.size() == 1 ? 0 : c];
     check_scale(layer, "weight", scale);
-    if (layer.rounding == Rounding::float_gain) {
-      layer.gain.push_back(input_scale * scale / output_scale);
-      continue;
-    }
-    const FixedPoint gain = quantize_multiplier(double{input_scale} * double{scale} / double{output_scale});
-    layer.multiplier.push_back(gain.multiplier);
-    layer.shift.push_back(gain.shift);
+    append_gain(layer, input_scale, scale, output_scale);
   }
 }
 
-ActivationCodes tflite_activation_codes(float output_scale, std::int64_t zero_point) noexcept {
-  const auto steps = [&](float real) {
-    return static_cast<std::int64_t>(std::clamp(round_half_away(real / output_scale), -0x1p31F, 0x1p31F));
+ActivationCodes activation_codes(LimitRounding rounding, float output_scale, std::int64_t zero_point) noexcept {
+  const auto code = [&](float limit) {
+    const float steps = std::clamp(limit / output_scale, -0x1p31F, 0x1p31F);
+    if (rounding == LimitRounding::half_away) return zero_point + static_cast<std::int64_t>(round_half_away(steps));
+    return static_cast<std::int64_t>(round_half_even(steps + static_cast<float>(zero_point)));
   };
-  return {zero_point, steps(1.0F), steps(6.0F)};
+  return {zero_point, code(-1.0F), code(1.0F), code(6.0F)};
 }
 
 void set_activation(IntegerLayer& layer, Activation activation, const ActivationCodes& codes) {
@@ -141,10 +146,10 @@ void set_activation(IntegerLayer& layer, Activation activation, const Activation
       return clamp_low(codes.zero);
     case Activation::relu6:
       clamp_low(codes.zero);
-      return clamp_high(codes.zero + codes.six);
+      return clamp_high(codes.six);
     case Activation::relu_n1_to_1:
-      clamp_low(codes.zero - codes.one);
-      return clamp_high(codes.zero + codes.one);
+      clamp_low(codes.minus_one);
+      return clamp_high(codes.one);
     default:
       fail(ErrorCode::unsupported, layer.name, "the fused activation is no clamp; run it as a table of its own");
   }
@@ -157,7 +162,8 @@ IntegerLayer layer_of(const QuantizedConv& plan, const ConvGeometry& geometry, A
   set_output(layer, plan.output_dtype, plan.requant == Requant::folded ? 0 : plan.output.zero_point);
   const double one = plan.output.steps_per_unit;
   const auto steps = [](double x) { return static_cast<std::int64_t>(std::clamp(round_half_even(x), -0x1p32, 0x1p32)); };
-  const ActivationCodes codes{plan.output.zero_point, steps(one), steps(6 * one)};
+  const std::int64_t zero = plan.output.zero_point;
+  const ActivationCodes codes{zero, zero - steps(one), zero + steps(one), zero + steps(6 * one)};
   set_activation(layer, activation, codes);
   if (plan.requant != Requant::mult31) {
     layer.rounding = plan.requant == Requant::folded ? Rounding::folded : Rounding::after_shift;

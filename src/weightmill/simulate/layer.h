@@ -32,7 +32,7 @@ enum class BiasForm : std::uint8_t {
   folded,  ///< acc = sum(q_in * weight) + bias: planned convolutions with `folded` or `after_shift` requantization
 };
 
-/// One weighted layer with nothing but integers (and, for float_gain, the engine's float32 gains).
+/// One weighted layer with nothing but integers (and the engine's own gains, for float_gain and double_gain).
 /// I, G, O are input channels per group, groups, output channels per group; C = G * O. Dense: [1, 1, I, 1, O];
 /// depthwise: [h, w, 1, C / multiplier, multiplier]; transposed: the kernel is not flipped.
 struct IntegerLayer {
@@ -50,11 +50,13 @@ struct IntegerLayer {
   OutputCodes output;                   ///< limits within output_dtype
   Rounding rounding = Rounding::gemmlowp_double;
   /// The engine keeps 32 bits of the accumulator. Where it is true, sums beyond are wrapped (saturated by folded and
-  /// after_shift); where it is false, int16x8, half_* and ethos_u_* see the whole sum.
+  /// after_shift); where it is false, int16x8, double_gain,
+  /// half_* and ethos_u_* see the whole sum.
   bool accumulator_32_bit = true;
-  std::vector<std::int64_t> multiplier; ///< C; not for folded and float_gain. Limits: kernels/rounding_rules.h
-  std::vector<std::int32_t> shift;      ///< C; not for float_gain
+  std::vector<std::int64_t> multiplier; ///< C; not for folded and gains. Limits: kernels/rounding_rules.h
+  std::vector<std::int32_t> shift;      ///< C; not for gains
   std::vector<float> gain;              ///< C; float_gain only: finite, >= 0
+  std::vector<double> wide_gain;        ///< C; double_gain only: finite, >= 0
 };
 
 /// Sets output_dtype, and output to all its codes with this zero point.
@@ -65,22 +67,30 @@ void set_output(IntegerLayer& layer, DType dtype, std::int64_t zero_point);
 /// gain is below 2^-32, {2^31 - 1, 1} where it is 2^30 or more. gain >= 0, finite. Source: gemmlowp, TFLite.
 FixedPoint quantize_multiplier(double gain) noexcept;
 
-/// Fills multiplier and shift, or gain, for layer.rounding from the tensors' scales (real units per step), as engines
-/// do: M of double(input) * double(weight) / double(output); gain (input * weight) / output, each step in float32.
+/// Fills multiplier and shift, or the gain, for layer.rounding from the tensors' scales (real units per step), as engines
+/// do: M and double_gain from double(input) * double(weight) / double(output); float_gain (input * weight) / output,
+/// each step in float32.
 /// `weight_scale` is one, or one for each output channel.
 /// Throws: bad_request if a scale is not finite and positive, or the number of weight scales is another (names the
 /// layer); bad_option if the rounding rule is not made from three scales (folded, after_shift, ethos_u_*).
 void set_scales(IntegerLayer& layer, float input_scale, std::span<const float> weight_scale, float output_scale);
 
-/// Output codes of real 0, and steps of a real 1 and 6, as the engine rounds them.
+/// Output codes at which fused activations clamp, as the engine rounds them.
 struct ActivationCodes {
   std::int64_t zero = 0;
+  std::int64_t minus_one = 0;
   std::int64_t one = 0;
   std::int64_t six = 0;
 };
 
-/// As LiteRT rounds them: 1 / scale and 6 / scale in float32, ties away from zero. `output_scale` > 0.
-ActivationCodes tflite_activation_codes(float output_scale, std::int64_t zero_point) noexcept;
+/// How an engine makes a code of a real limit.
+enum class LimitRounding : std::uint8_t {
+  half_away,  ///< zero_point + round(limit / scale), ties away from zero: LiteRT's own kernels
+  half_even,  ///< round(limit / scale + zero_point), ties to even: XNNPACK
+};
+
+/// Each step in float32. `output_scale` > 0.
+ActivationCodes activation_codes(LimitRounding rounding, float output_scale, std::int64_t zero_point) noexcept;
 
 /// Narrows layer.output to what a fused activation lets through.
 /// Throws: unsupported for activations that no integer clamp expresses (tanh, sign_bit, sigmoid).

@@ -59,8 +59,8 @@ TEST(SetScales, RefusesWhatIsNoScale) {
 }
 
 TEST(SetActivation, NarrowsTheOutputCodes) {
-  const ActivationCodes codes = tflite_activation_codes(0.05F, -10);
-  EXPECT_EQ(codes.six, 120);
+  const ActivationCodes codes = activation_codes(LimitRounding::half_away, 0.05F, -10);
+  EXPECT_EQ(codes.six, 110);
   IntegerLayer layer = dense_layer(Rounding::half_away, 2);
   set_activation(layer, Activation::relu_n1_to_1, codes);
   EXPECT_EQ(layer.output.low, -30);
@@ -70,9 +70,16 @@ TEST(SetActivation, NarrowsTheOutputCodes) {
   EXPECT_EQ(layer.output.low, -10);
   EXPECT_EQ(layer.output.high, 110);
   layer.output = {};
-  set_activation(layer, Activation::relu6, tflite_activation_codes(0.01F, 100));
+  set_activation(layer, Activation::relu6, activation_codes(LimitRounding::half_away, 0.01F, 100));
   EXPECT_EQ(layer.output.high, 127);
   EXPECT_THROW(set_activation(layer, Activation::tanh, codes), Error);
+}
+
+TEST(ActivationCodes, RoundTiesAsTheEngineDoes) {
+  EXPECT_EQ(activation_codes(LimitRounding::half_away, 4.0F, -39).six, -37);
+  EXPECT_EQ(activation_codes(LimitRounding::half_even, 4.0F, -39).six, -38) << "-37.5 to even";
+  EXPECT_EQ(activation_codes(LimitRounding::half_away, 2.0F, -76).minus_one, -77);
+  EXPECT_EQ(activation_codes(LimitRounding::half_even, 2.0F, -76).minus_one, -76);
 }
 
 TEST(SetOutput, TakesAllCodesOfTheType) {

@@ -157,7 +157,7 @@ class ImageRun {
 
  private:
   std::size_t n_values(const TilePlace& place) const { return static_cast<std::size_t>(place.count) * bias_.size(); }
-  RequantLanes lanes() const { return {layer_.multiplier, layer_.shift, layer_.gain}; }
+  RequantLanes lanes() const { return {layer_.multiplier, layer_.shift, layer_.gain, layer_.wide_gain}; }
 
   /// Adds runs [first_run, first_run + n_runs) to `acc` [pixels, C], modulo 2^32.
   void accumulate(std::span<const std::int16_t> image, const TilePlace& place, std::size_t first_run,

@@ -312,6 +312,7 @@ TEST(Simulate, RefusesLayersThatContradictThemselves) {
       [](IntegerLayer& l) { l.multiplier[0] = std::int64_t{1} << 31; },
       [](IntegerLayer& l) { l.rounding = Rounding::int16x8, l.shift[0] = 16; },
       [](IntegerLayer& l) { l.rounding = Rounding::float_gain; },
+      [](IntegerLayer& l) { l.rounding = Rounding::double_gain, l.wide_gain = {1, 1, 1, -1}; },
       [](IntegerLayer& l) { l.intrinsic_shift = {1, 1, 1, 1}; },
   };
   EXPECT_NO_THROW(Simulator(dense_layer(6, 4, 1)));
