@@ -42,32 +42,49 @@ class Sample:
     same: bool = False
 
     @property
+    def grouped(self) -> bool:
+        return self.kind == "convolution" and self.weights.shape[3] != self.input.shape[3]
+
+    @property
+    def delegated(self) -> bool:
+        """XNNPACK takes the layer: not where a transposed output is larger than what the kernels reach."""
+        return self.dtype == "int8" and min(min(pair) for pair in self.padding) >= 0
+
+    @property
     def multiplier(self) -> int:
         return self.weights.shape[3] // self.input.shape[3]
 
 
 def draw(kind: str, dtype: str, seed: int) -> Sample:
-    """The sample of a seed: small extents, scales of which a third are powers of two so that ties occur."""
+    """The sample of a seed: small extents; a third of the scales are powers of two, so that ties occur; a third of the
+    samples have accumulators that leave 32 bits (int16: 47), gains above 1, or gains far below it."""
     rng = np.random.default_rng([KINDS.index(kind), int(dtype == "int16"), seed])
     weights, input_shape, geometry = _draw_geometry(kind, rng)
     n_channels = weights.shape[3] if kind == "depthwise" else weights.shape[0]
     reach = weights.size // n_channels
-    lanes = n_channels if rng.random() < 0.7 else 1
-    if kind == "depthwise" or rng.random() < 0.1:
-        lanes = n_channels
+    per_tensor = kind != "depthwise" and rng.random() < 0.3
     power_of_two = rng.random() < 0.35
     input_scale = _scale(rng, power_of_two)
-    weight_scale = np.array([_scale(rng, power_of_two, -9, -3) for _ in range(lanes)], np.float32)
+    weight_scale = np.array([_scale(rng, power_of_two, -9, -3) for _ in range(1 if per_tensor else n_channels)], np.float32)
+    extreme = str(rng.choice(["wide", "large_gain", "small_gain"])) if rng.random() < 0.33 else "none"
     wide = dtype == "int16"
-    # The spread of the sums in steps of the output: about 30 codes, at times far more (saturation) or fewer.
-    sums = float(input_scale) * float(weight_scale.mean()) * np.sqrt(reach) * 73 * (19000 if wide else 73)
-    output_scale = np.float32(sums / (10000 if wide else 40) * 2.0 ** rng.uniform(-2, 3))
-    if power_of_two:
-        output_scale = np.float32(2.0 ** np.round(np.log2(output_scale)))
     return Sample(
-        kind, dtype, weights, _draw_bias(rng, dtype, n_channels, reach), _draw_codes(rng, dtype, input_shape),
-        input_scale, 0 if wide else int(rng.integers(-128, 128)), weight_scale, output_scale,
+        kind, dtype, weights, _draw_bias(rng, dtype, n_channels, reach, extreme), _draw_codes(rng, dtype, input_shape),
+        input_scale, 0 if wide else int(rng.integers(-128, 128)), weight_scale,
+        _draw_output_scale(rng, dtype, input_scale, weight_scale, reach, extreme, power_of_two),
         0 if wide else int(rng.integers(-128, 128)), activation=str(rng.choice(list(_ACTIVATIONS))), **geometry)
+
+
+def _draw_output_scale(rng, dtype, input_scale, weight_scale, reach, extreme, power_of_two) -> np.float32:
+    product = float(input_scale) * float(weight_scale.mean())
+    if extreme == "large_gain":  # XNNPACK refuses gains of 256 and more; the scales of a tensor spread by 2^6
+        scale = float(input_scale) * float(weight_scale.max()) * 2.0 ** rng.uniform(-7.9, 1)
+    elif extreme == "small_gain":
+        scale = product * 2.0 ** rng.uniform(18, 34)
+    else:  # sums spread over about 30 codes, at times far more (saturation) or fewer
+        spread = np.sqrt(reach) * 73 * (19000 / 10000 if dtype == "int16" else 73 / 40)
+        scale = product * spread * 2.0 ** rng.uniform(-2, 3)
+    return np.float32(2.0 ** np.round(np.log2(scale)) if power_of_two and extreme != "large_gain" else scale)
 
 
 def _scale(rng, power_of_two: bool, low: float = -8, high: float = -1) -> np.float32:
@@ -75,9 +92,14 @@ def _scale(rng, power_of_two: bool, low: float = -8, high: float = -1) -> np.flo
     return np.float32(2.0 ** (round(exponent) if power_of_two else exponent))
 
 
-def _draw_bias(rng, dtype: str, n_channels: int, reach: int) -> np.ndarray:
-    spread = np.sqrt(reach) * 5000 * (200 if dtype == "int16" else 1)
-    return np.round(rng.normal(0, spread, n_channels)).astype(np.int64 if dtype == "int16" else np.int32)
+def _draw_bias(rng, dtype: str, n_channels: int, reach: int, extreme: str) -> np.ndarray:
+    kind = np.int64 if dtype == "int16" else np.int32
+    if extreme == "wide":
+        top = 2**40 if dtype == "int16" else 2**31
+        return ((top - 1 - rng.integers(0, top >> 8, n_channels)) * rng.choice([-1, 1], n_channels)).astype(kind)
+    spread = np.sqrt(reach) * 5000 * (200 if dtype == "int16" else 1) * (1000 if extreme == "small_gain" else 1)
+    limit = 2**40 if dtype == "int16" else 2**31
+    return np.clip(np.round(rng.normal(0, spread, n_channels)), 1 - limit, limit - 1).astype(kind)
 
 
 def _draw_codes(rng, dtype: str, shape) -> np.ndarray:
@@ -87,7 +109,7 @@ def _draw_codes(rng, dtype: str, shape) -> np.ndarray:
 
 def _draw_geometry(kind: str, rng) -> tuple[np.ndarray, tuple[int, ...], dict]:
     def weights(*shape):
-        return rng.integers(-127, 128, shape).astype(np.int8)
+        return rng.integers(-128, 128, shape).astype(np.int8)
 
     if kind == "fully_connected":
         n, inputs, outputs = int(rng.integers(1, 5)), int(rng.integers(1, 40)), int(rng.integers(1, 20))
@@ -176,8 +198,7 @@ def _add_layer(model, graph, sample: Sample) -> None:
     code = schema.OperatorCodeT()
     code.builtinCode = code.deprecatedBuiltinCode = _OPERATORS[sample.kind]
     code.version = _VERSIONS[sample.kind, sample.dtype]
-    grouped = sample.kind == "convolution" and sample.weights.shape[3] != sample.input.shape[3]
-    if grouped and sample.dtype == "int8":
+    if sample.grouped and sample.dtype == "int8":
         code.version = 6
     if sample.kind == "depthwise" and sample.dtype == "int16" and sample.dilation != (1, 1):
         code.version = 2
