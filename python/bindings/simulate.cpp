@@ -111,37 +111,43 @@ ActivationView view_of(const Codes& array) {
   return view;
 }
 
-nb::tuple run(const IntegerLayer& layer, const Codes& input, unsigned jobs) {
+/// A layer, checked and with its weights packed.
+Simulator make_simulator(IntegerLayer layer) {
+  const nb::gil_scoped_release release;
+  return Simulator(std::move(layer));
+}
+
+/// (uint8 bytes, name of the type, shape, saturated outputs, wide accumulators)
+nb::tuple run(const Simulator& simulator, const Codes& input, unsigned jobs) {
   const ActivationView view = view_of(input);
   Simulation result;
   {
     const nb::gil_scoped_release release;
-    result = simulate(layer, view, jobs);
+    result = simulator.run(view, jobs);
   }
   const std::string dtype(name_of(result.dtype));
   return nb::make_tuple(to_numpy(std::move(result.bytes)), dtype, result.shape, result.counts.saturated,
                         result.counts.wide);
 }
 
-/// (uint8 bytes, name of the type, shape, saturated outputs, wide accumulators)
-nb::tuple simulate_layer(const nb::dict& fields, const Codes& input, unsigned jobs) {
-  return run(layer_from(fields), input, jobs);
-}
+Simulator simulator_of_layer(const nb::dict& fields) { return make_simulator(layer_from(fields)); }
 
-/// The same for a planned convolution; of `fields` only what is not in the plan.
+/// Of `fields` only what is not in the plan.
 nb::tuple simulate_plan(const QuantizedConv& plan, const nb::dict& fields, const Codes& input, unsigned jobs) {
-  return run(layer_of(plan, geometry_of(fields), activation_named(get<std::string>(fields, "activation")),
-                      rule_named(get<std::string>(fields, "rounding"))),
+  return run(make_simulator(layer_of(plan, geometry_of(fields), activation_named(get<std::string>(fields, "activation")),
+                                     rule_named(get<std::string>(fields, "rounding")))),
              input, jobs);
 }
 
 }  // namespace
 
 void bind_simulate(nb::module_& m) {
-  m.def("simulate_layer", &simulate_layer, nb::arg("fields"), nb::arg("input").noconvert(), nb::arg("jobs"),
-        "Fields of weightmill.Layer, codes -> (bytes, dtype, shape, saturated, wide). Raises Error.");
+  nb::class_<Simulator>(m, "Simulator")
+      .def("run", &run, nb::arg("input").noconvert(), nb::arg("jobs"),
+           "Codes -> (bytes, dtype, shape, saturated, wide). Raises Error.");
+  m.def("simulator_of_layer", &simulator_of_layer, nb::arg("fields"), "Fields of weightmill.Layer -> Simulator. Raises Error.");
   m.def("simulate_plan", &simulate_plan, nb::arg("plan"), nb::arg("fields"), nb::arg("input").noconvert(),
-        nb::arg("jobs"), "QuantizedConv, geometry, codes -> as simulate_layer. Raises Error.");
+        nb::arg("jobs"), "QuantizedConv, geometry, codes -> as Simulator.run. Raises Error.");
   m.def("rounding_rules", [] {
     const auto names = rounding_names();
     return std::vector<std::string>(names.begin(), names.end());

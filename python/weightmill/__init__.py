@@ -24,7 +24,7 @@ from weightmill._pack import (
 )
 from weightmill._fold import FoldedTensor, FoldReport, fold
 from weightmill._model import Model, Node, Signature, Subgraph, Tensor, load
-from weightmill._simulate import Counts, Layer, rounding_rules, simulate
+from weightmill._simulate import Counts, Layer, Simulator, rounding_rules, simulate
 from weightmill._squeeze import compare_compiled, inspect_compiled, squeeze
 from weightmill._quantize import (
     Agreement, ConvPlan, Diagnostic, EngineView, Grid, ScaleChoice, WeightPlan, agreement, channel_agreement, model_weights,
@@ -34,7 +34,7 @@ from weightmill._quantize import (
 __all__ = ["Error"]
 __all__ += ["Model", "Node", "Signature", "Subgraph", "Tensor", "load"]
 __all__ += ["decode", "decode_fast", "encode", "encode_fast", "stream_statistics"]
-__all__ += ["Counts", "Layer", "rounding_rules", "simulate"]
+__all__ += ["Counts", "Layer", "Simulator", "rounding_rules", "simulate"]
 __all__ += ["Accelerator", "BlockShape", "CompressedWeights", "PackedScales", "WeightCache", "accelerators"]
 __all__ += ["brick_indices", "brick_order", "compress_weights", "pack_scales", "reorder_encode"]
 __all__ += ["advanced_elementwise_add_sub_scale", "elementwise_mul_scale", "quantise_pooling_scale", "quantise_scale"]

@@ -70,31 +70,47 @@ def rounding_rules() -> list[str]:
     return _weightmill.rounding_rules()
 
 
-def simulate(layer: Layer, input: np.ndarray, rounding: str | None = None, *, jobs: int = 1, counts: bool = False):
+class Simulator:
+    """A layer whose weights are packed once, to be run on any number of inputs."""
+
+    def __init__(self, layer: Layer, rounding: str | None = None) -> None:
+        """rounding: replaces the layer's rule. Raises Error where a field contradicts another."""
+        self._packed = _weightmill.simulator_of_layer(_fields(layer, rounding or layer.rounding))
+
+    def run(self, input: np.ndarray, *, jobs: int = 1, counts: bool = False):
+        """As simulate()."""
+        data, dtype, shape, saturated, wide = self._packed.run(np.ascontiguousarray(input), jobs)
+        codes = data.view(dtype).reshape(shape)
+        return (codes, Counts(saturated, wide)) if counts else codes
+
+
+def simulate(layer, input: np.ndarray, rounding: str | None = None, *, jobs: int = 1, counts: bool = False, **changes):
     """Runs a layer on codes and returns the output codes, as the named engine rule computes them, bit for bit.
 
-    layer: a Layer, or a list of layers to run one after the other.
+    layer: a Layer, a ConvPlan, or a list of these to run one after the other.
     input: int8, uint8 or int16 [N, h, w, channels] (or with d); a dense layer takes any rank.
-    rounding: replaces the rule of every layer.
-    counts: return (codes, Counts) instead, with Counts for each layer where a list was given.
+    rounding: replaces the rule of every layer; of a ConvPlan it counts in mult31 modes alone.
+    counts: return (codes, Counts) instead, with a list of Counts where a list was given.
+    changes: fields of a Layer that replace its own, or a ConvPlan's stride, dilation, padding, transposed, activation.
     The result does not depend on jobs. Raises Error where a field contradicts another or the input does not fit.
     """
     if not isinstance(layer, (list, tuple)):
-        codes, count = _run(layer, input, rounding, jobs)
+        codes, count = _run(layer, input, rounding, jobs, changes)
         return (codes, count) if counts else codes
     if not layer:
         raise Error("chain: no layer to run")
     all_counts = []
     for one in layer:
-        input, count = _run(one, input, rounding, jobs)
+        input, count = _run(one, input, rounding, jobs, changes)
         all_counts.append(count)
     return (input, all_counts) if counts else input
 
 
-def _run(layer: Layer, input: np.ndarray, rounding: str | None, jobs: int) -> tuple[np.ndarray, Counts]:
-    fields = _fields(layer, rounding or layer.rounding)
-    data, dtype, shape, saturated, wide = _weightmill.simulate_layer(fields, np.ascontiguousarray(input), jobs)
-    return data.view(dtype).reshape(shape), Counts(saturated, wide)
+def _run(layer, input: np.ndarray, rounding: str | None, jobs: int, changes: dict):
+    if not isinstance(layer, Layer):  # a ConvPlan, whose module imports this one
+        rule = {} if rounding is None else {"rounding": rounding}
+        return layer.simulate(input, jobs=jobs, counts=True, **rule, **changes)
+    return Simulator(dataclasses.replace(layer, **changes) if changes else layer, rounding).run(input, jobs=jobs, counts=True)
 
 
 def _fields(layer: Layer, rounding: str) -> dict:
@@ -148,6 +164,8 @@ def _without_zero_point(weights: np.ndarray, layer: Layer) -> np.ndarray:
         if weights.ndim < 2 or zero_point.size != weights.shape[-2] * weights.shape[-1]:
             raise Error(f"{layer.name}: {zero_point.size} weight zero points do not go with weights {weights.shape}")
         zero_point = zero_point.reshape(weights.shape[-2:])
+    if weights.dtype == np.int8 and not zero_point.any():
+        return np.ascontiguousarray(weights, np.int16)
     difference = weights.astype(np.int64) - zero_point
     if difference.size and not -255 <= difference.min() <= difference.max() <= 255:
         raise Error(f"{layer.name}: weights less their zero point must be in -255..255")

@@ -123,7 +123,47 @@ HWY_ATTR void accumulate_panels(const TapRuns& taps, const std::int16_t* input, 
     c += n;
   }
 }
+/// Adds the taps of kVectors vectors of neighbouring channels; their sums stay in registers.
+template <std::size_t kVectors, class D>
+HWY_ATTR void accumulate_strip(D d32, const TapRuns& taps, const std::int16_t* input, const std::int16_t* weights,
+                               std::size_t n_channels, std::int32_t* acc) {
+  const hn::Rebind<std::int16_t, D> d16;
+  const std::size_t lanes = hn::Lanes(d32);
+  hn::Vec<D> sum[kVectors];
+  for (std::size_t v = 0; v < kVectors; ++v) sum[v] = hn::LoadU(d32, acc + v * lanes);
+  for (std::size_t r = 0; r < taps.offset.size(); ++r, weights += n_channels) {
+    const std::int16_t* x = input + taps.offset[r];
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const auto codes = hn::PromoteTo(d32, hn::LoadU(d16, x + v * lanes));
+      sum[v] = hn::Add(sum[v], hn::Mul(codes, hn::PromoteTo(d32, hn::LoadU(d16, weights + v * lanes))));
+    }
+  }
+  for (std::size_t v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d32, acc + v * lanes);
+}
+
+HWY_ATTR void accumulate_depthwise(const TapRuns& taps, const std::int16_t* input, const std::int16_t* weights,
+                                   std::int32_t* acc) {
+  const Lanes32 wide;
+  const hn::CappedTag<std::int32_t, 1> one;
+  const std::size_t n_channels = taps.length, lanes = hn::Lanes(wide);
+  for (std::size_t p = 0; p < taps.n_pixels; ++p, input += taps.pixel_step, acc += n_channels) {
+    std::size_t c = 0;
+    for (; c + 4 * lanes <= n_channels; c += 4 * lanes) {
+      accumulate_strip<4>(wide, taps, input + c, weights + c, n_channels, acc + c);
+    }
+    for (; c + lanes <= n_channels; c += lanes) {
+      accumulate_strip<1>(wide, taps, input + c, weights + c, n_channels, acc + c);
+    }
+    for (; c < n_channels; ++c) accumulate_strip<1>(one, taps, input + c, weights + c, n_channels, acc + c);
+  }
+}
 #else
+void accumulate_depthwise(const TapRuns& taps, const std::int16_t* input, const std::int16_t* weights,
+                          std::int32_t* acc) {
+  const std::size_t n_values = taps.n_pixels * taps.length;
+  accumulate_depthwise_scalar(taps, {input, n_values}, {weights, taps.length * taps.offset.size()}, {acc, n_values});
+}
+
 void accumulate_panels(const TapRuns& taps, const std::int16_t* input, const std::int16_t* panels,
                        std::size_t n_channels, std::size_t acc_step, std::int32_t* acc) {
   const std::size_t size = packed_run_size(taps.length, n_channels) * taps.offset.size();
@@ -131,38 +171,6 @@ void accumulate_panels(const TapRuns& taps, const std::int16_t* input, const std
                            {acc, taps.n_pixels * acc_step});
 }
 #endif
-
-/// Sums of neighbouring channels that stay in registers over all taps.
-constexpr std::size_t kStripChannels = 64;
-
-/// A plain loop over a strip: the compiler vectorizes it for the target.
-template <std::size_t kChannels>
-HWY_ATTR void accumulate_strip(const TapRuns& taps, const std::int16_t* input, const std::int16_t* weights,
-                               std::size_t n_channels, std::int32_t* acc) {
-  std::uint32_t sum[kChannels];
-  for (std::size_t c = 0; c < kChannels; ++c) sum[c] = static_cast<std::uint32_t>(acc[c]);
-  for (std::size_t r = 0; r < taps.offset.size(); ++r) {
-    const std::int16_t* x = input + taps.offset[r];
-    const std::int16_t* w = weights + r * n_channels;
-    for (std::size_t c = 0; c < kChannels; ++c) {
-      sum[c] += static_cast<std::uint32_t>(std::int32_t{x[c]} * std::int32_t{w[c]});
-    }
-  }
-  for (std::size_t c = 0; c < kChannels; ++c) acc[c] = static_cast<std::int32_t>(sum[c]);
-}
-
-HWY_ATTR void accumulate_depthwise(const TapRuns& taps, const std::int16_t* input, const std::int16_t* weights,
-                                   std::int32_t* acc) {
-  const std::size_t n_channels = taps.length;
-  for (std::size_t p = 0; p < taps.n_pixels; ++p, input += taps.pixel_step, acc += n_channels) {
-    std::size_t c = 0;
-    for (; c + kStripChannels <= n_channels; c += kStripChannels) {
-      accumulate_strip<kStripChannels>(taps, input + c, weights + c, n_channels, acc + c);
-    }
-    for (; c + 8 <= n_channels; c += 8) accumulate_strip<8>(taps, input + c, weights + c, n_channels, acc + c);
-    for (; c < n_channels; ++c) accumulate_strip<1>(taps, input + c, weights + c, n_channels, acc + c);
-  }
-}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -179,12 +187,14 @@ std::vector<std::int16_t> pack_panels(std::span<const std::int16_t> weights, std
                                       std::size_t n_channels) {
   const std::size_t run_size = packed_run_size(length, n_channels);
   std::vector<std::int16_t> panels(n_runs * run_size);
-  for (std::size_t row = 0; row < n_runs * length; ++row) {
-    const std::size_t run = row / length, k = row % length;
-    for (std::size_t c = 0; c < n_channels; ++c) {
-      const std::size_t panel = c / kPanelChannels, lane = c % kPanelChannels;
-      const std::size_t pair = (panel * (length / 2) + k / 2) * kPanelChannels + lane;
-      panels[run * run_size + 2 * pair + k % 2] = weights[row * n_channels + c];
+  for (std::size_t run = 0; run < n_runs; ++run) {
+    for (std::size_t k = 0; k < length; ++k) {
+      const std::int16_t* row = weights.data() + (run * length + k) * n_channels;
+      std::int16_t* to = panels.data() + run * run_size + k / 2 * 2 * kPanelChannels + k % 2;
+      for (std::size_t c = 0; c < n_channels; c += kPanelChannels, to += length * kPanelChannels) {
+        const std::size_t n_lanes = std::min(kPanelChannels, n_channels - c);
+        for (std::size_t lane = 0; lane < n_lanes; ++lane) to[2 * lane] = row[c + lane];
+      }
     }
   }
   return panels;

@@ -10,25 +10,23 @@ namespace weightmill {
 /// 128 bits: an accumulator of int16 activations (up to 48 bits) times a 32-bit multiplier.
 __extension__ using Int128 = __int128;
 
-/// x * 2^-shift to the nearest integer, ties to even. `Int` is a signed integer; 0 <= shift < its width - 1.
+/// x * 2^-shift to the nearest integer, ties to even / towards plus infinity / away from zero. `Int` is a signed integer
+/// that holds |x| + 2^shift; shift >= 0. Free of branches, so that loops over them become vector code.
 template <class Int>
 constexpr Int shift_half_even(Int x, int shift) noexcept {
-  const Int quotient = x >> shift;
-  const Int rest = x - quotient * (Int{1} << shift);
-  const Int half = shift == 0 ? Int{1} : Int{1} << (shift - 1);  // shift 0 leaves no rest, hence no tie
-  return quotient + (rest > half || (rest == half && (quotient & 1) != 0) ? 1 : 0);
+  const Int half = (Int{1} << shift) >> 1;  // 0 for shift 0, which has no ties
+  const Int below_half = half - static_cast<Int>(half != 0);
+  return (x + below_half + ((x >> shift) & static_cast<Int>(half != 0))) >> shift;
 }
-
-/// x * 2^-shift to the nearest integer, ties towards plus infinity. The sum x + 2^(shift-1) must fit `Int`.
 template <class Int>
 constexpr Int shift_half_up(Int x, int shift) noexcept {
-  return shift == 0 ? x : (x + (Int{1} << (shift - 1))) >> shift;
+  return (x + ((Int{1} << shift) >> 1)) >> shift;
 }
-
-/// x * 2^-shift to the nearest integer, ties away from zero. The sums |x| + 2^(shift-1) must fit `Int`.
 template <class Int>
 constexpr Int shift_half_away(Int x, int shift) noexcept {
-  return shift == 0 ? x : (x + (Int{1} << (shift - 1)) - (x < 0 ? 1 : 0)) >> shift;
+  const Int half = (Int{1} << shift) >> 1;
+  const Int minus_if_negative = x >> (8 * sizeof(Int) - 1);
+  return (x + half + (half != 0 ? minus_if_negative : Int{0})) >> shift;
 }
 
 /// value within [low, high], as 32 bits.
@@ -37,8 +35,9 @@ constexpr std::int32_t clamp_to(Int value, std::int32_t low, std::int32_t high) 
   return static_cast<std::int32_t>(std::clamp<Int>(value, low, high));
 }
 
-constexpr std::int32_t saturate_i32(Int128 value) noexcept {
-  return clamp_to<Int128>(value, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
+template <class Int>
+constexpr std::int32_t saturate_i32(Int value) noexcept {
+  return clamp_to<Int>(value, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
 }
 
 /// The named rules that turn an accumulator into `result`, of which  code = clamp(result + zero_point).

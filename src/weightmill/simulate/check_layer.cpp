@@ -179,7 +179,9 @@ Int128 accumulator_bound(const IntegerLayer& layer) {
   const std::int64_t largest_input = std::max(range.high - zero, zero - range.low);
   const std::size_t n_channels = channels_of(layer);
   std::vector<std::int64_t> sum(n_channels);
-  for (std::size_t i = 0; i < layer.weight.size(); ++i) sum[i % n_channels] += std::abs(int{layer.weight[i]});
+  for (std::size_t row = 0; row < layer.weight.size(); row += n_channels) {
+    for (std::size_t c = 0; c < n_channels; ++c) sum[c] += std::abs(int{layer.weight[row + c]});
+  }
   Int128 bound = 0;
   for (std::size_t c = 0; c < n_channels; ++c) {
     const Int128 bias = layer.bias.empty() ? 0 : layer.bias[c];

@@ -37,7 +37,9 @@ std::vector<std::int64_t> bias_for_codes(const IntegerLayer& layer) {
   std::vector<std::int64_t> bias = layer.bias;
   bias.resize(n_channels);
   if (layer.bias_form == BiasForm::folded) return bias;
-  for (std::size_t i = 0; i < layer.weight.size(); ++i) bias[i % n_channels] -= layer.input_zero_point * layer.weight[i];
+  for (std::size_t row = 0; row < layer.weight.size(); row += n_channels) {
+    for (std::size_t c = 0; c < n_channels; ++c) bias[c] -= layer.input_zero_point * layer.weight[row + c];
+  }
   return bias;
 }
 
