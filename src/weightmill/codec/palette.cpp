@@ -22,7 +22,8 @@ class Codes {
  public:
   Codes(const Histogram& histogram, bool zero_runs) {
     if (!zero_runs) add(histogram[0], 0);
-    for (int magnitude = 1; magnitude <= kMaxWeight; ++magnitude) {
+    const int largest = histogram.largest_magnitude();
+    for (int magnitude = 1; magnitude <= largest; ++magnitude) {
       add(histogram[magnitude], fold(magnitude));
       add(histogram[-magnitude], fold(-magnitude));
     }
@@ -78,9 +79,9 @@ unsigned entry_bits(const Palette& palette, unsigned max_code) noexcept {
   return std::max(2u, index_bits(std::uint64_t{largest} + 1));
 }
 
-void fill_indices(PaletteChoice& choice) {
+void fill_indices(PaletteChoice& choice, int largest_magnitude) {
   const Palette& palette = choice.palette;
-  for (int weight = -kMaxWeight; weight <= kMaxWeight; ++weight) {
+  for (int weight = -largest_magnitude; weight <= largest_magnitude; ++weight) {
     const unsigned code = weight == 0 ? 1 : fold(weight);  // a zero outside the palette goes as "minus zero"
     choice.index_of[static_cast<unsigned>(weight + kMaxWeight)] =
         static_cast<std::uint16_t>(code + palette.size - palette.direct_offset);
@@ -93,6 +94,12 @@ void fill_indices(PaletteChoice& choice) {
 }  // namespace
 
 unsigned Palette::index_bits() const noexcept { return size == 0 ? entry_bits : weightmill::index_bits(size); }
+
+int Histogram::largest_magnitude() const noexcept {
+  int magnitude = kMaxWeight;
+  while (magnitude > 0 && ((*this)[magnitude] | (*this)[-magnitude]) == 0) --magnitude;
+  return magnitude;
+}
 
 void Histogram::count(std::span<const std::int16_t> weights) noexcept {
   // Equal neighbours must not wait for each other's count to come back from memory: they go to different tables.
@@ -124,7 +131,7 @@ PaletteChoice choose_palette(const Histogram& histogram, bool zero_runs, Coverag
     take_entries(palette, found, coverage);
   }
   palette.entry_bits = entry_bits(palette, codes.empty() ? 0 : code_of(codes.back()));
-  fill_indices(choice);
+  fill_indices(choice, histogram.largest_magnitude());
   return choice;
 }
 

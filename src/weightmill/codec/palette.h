@@ -29,6 +29,8 @@ class Histogram {
   std::uint32_t& operator[](int weight) noexcept { return counts_[static_cast<unsigned>(weight + kMaxWeight)]; }
   std::uint32_t operator[](int weight) const noexcept { return counts_[static_cast<unsigned>(weight + kMaxWeight)]; }
   void count(std::span<const std::int16_t> weights) noexcept;
+  /// Of the weights that occur; 0 if there is none but 0.
+  int largest_magnitude() const noexcept;
 
  private:
   std::array<std::uint32_t, 2 * kMaxWeight + 1> counts_{};
@@ -40,7 +42,7 @@ struct PaletteChoice {
   bool only_palette = false;  ///< 1 to 32 values are to be coded, so that no index lies behind the entries
   bool only_zeros = false;    ///< zero runs are on and there is no other weight
 
-  /// Index of each weight: index_of[weight + kMaxWeight].
+  /// Index of each weight that occurs: index_of[weight + kMaxWeight].
   std::array<std::uint16_t, 2 * kMaxWeight + 1> index_of{};
 };
 

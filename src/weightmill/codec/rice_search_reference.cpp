@@ -65,16 +65,16 @@ class ShortestPath {
     }
   }
 
-  void trace_block(std::array<std::int8_t, kPathLanes> lead, std::span<const std::uint16_t> values, std::int8_t switch_bits, std::size_t begin,
-                   std::vector<Segment<Code>>& segments) const {
-    std::array<std::uint16_t, kPathBlock> switched;
-    std::array<std::uint8_t, kPathBlock> from;
+  void trace_block(std::array<std::int8_t, kPathLanes> lead, std::span<const std::uint16_t> values, std::int8_t switch_bits,
+                   std::size_t begin, std::vector<Segment<Code>>& segments) const {
+    std::array<std::array<std::int8_t, kPathLanes>, kPathBlock> before;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      from[i] = static_cast<std::uint8_t>(cheapest(lead));
-      switched[i] = path_step(costs_.bits[values[i]], costs_.extra, switch_bits, lead);
+      before[i] = lead;
+      path_step(costs_.bits[values[i]], costs_.extra, switch_bits, lead);
     }
     for (std::size_t i = values.size(); i-- > 0;) {
-      if ((switched[i] >> segments.back().code.number() & 1) != 0) segments.push_back({Code(from[i]), begin + i});
+      const bool switched = before[i][segments.back().code.number()] > switch_bits;
+      if (switched) segments.push_back({Code(cheapest(before[i])), begin + i});
     }
   }
 

@@ -26,10 +26,7 @@ class GreedySearch {
 
   WeightSegments run() && {
     for (std::size_t begin = 0; begin < indices_.size(); begin += kPathBlock) {
-      const std::size_t end = std::min(begin + kPathBlock, indices_.size());
-      block_begin_ = begin;
-      if (active_ != kNone && follow_active(end)) continue;
-      for (std::size_t i = begin; i < end; ++i) step(i);
+      take<kPathBlock>(begin, std::min(begin + kPathBlock, indices_.size()));
     }
     if (segments_.empty() || segments_.back().code != WeightCode(active_)) segments_.push_back({WeightCode(active_), 0});
     segments_.back().end = indices_.size();
@@ -40,6 +37,19 @@ class GreedySearch {
   static constexpr unsigned kNone = WeightCode::kCount;
   /// So much ahead a code stays ahead for a block, and 16 bits hold what the block adds.
   static constexpr int kFarAhead = 16000;
+
+  /// Takes the values [begin, end), at most kBlock: at once, or where something happens among them in ever smaller blocks.
+  template <std::size_t kBlock>
+  void take(std::size_t begin, std::size_t end) {
+    constexpr std::size_t kSmallestBlock = 4;
+    block_begin_ = begin;
+    if (active_ != kNone && follow_active(end)) return;
+    if constexpr (kBlock > kSmallestBlock) {
+      for (; begin < end; begin += kBlock / 4) take<kBlock / 4>(begin, std::min(begin + kBlock / 4, end));
+    } else {
+      for (; begin < end; ++begin) step(begin);
+    }
+  }
 
   /// Takes the block up to `end` if the active code stays active; otherwise nothing has changed.
   bool follow_active(std::size_t end) {

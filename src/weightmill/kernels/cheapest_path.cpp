@@ -127,19 +127,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace weightmill {
 
-std::uint16_t path_step(std::span<const std::int8_t, kPathLanes> bits, const std::array<std::int8_t, kPathLanes>& extra,
-                        std::int8_t switch_bits, std::array<std::int8_t, kPathLanes>& lead) noexcept {
-  std::uint16_t switched = 0;
-  std::array<int, kPathLanes> cost;
+void path_step(std::span<const std::int8_t, kPathLanes> bits, const std::array<std::int8_t, kPathLanes>& extra,
+               std::int8_t switch_bits, std::array<std::int8_t, kPathLanes>& lead) noexcept {
+  std::array<std::int16_t, kPathLanes> cost;  // 16 bits: a compiler's vectors have a minimum of those everywhere
+  std::int16_t cheapest = kNoWay;
   for (std::size_t lane = 0; lane < kPathLanes; ++lane) {
-    if (lead[lane] > switch_bits) switched = static_cast<std::uint16_t>(switched | 1u << lane);
-    cost[lane] = std::min(lead[lane], switch_bits) + bits[lane] + extra[lane];
+    cost[lane] = static_cast<std::int16_t>(std::min(lead[lane], switch_bits) + bits[lane] + extra[lane]);
+    cheapest = std::min(cheapest, cost[lane]);
   }
-  const int cheapest = *std::min_element(cost.begin(), cost.end());
   for (std::size_t lane = 0; lane < kPathLanes; ++lane) {
-    lead[lane] = static_cast<std::int8_t>(std::min(cost[lane] - cheapest, kMaxSwitchBits + 1));
+    const auto over = static_cast<std::int16_t>(cost[lane] - cheapest);
+    lead[lane] = static_cast<std::int8_t>(std::min<std::int16_t>(over, kMaxSwitchBits + 1));
   }
-  return switched;
 }
 
 void cheapest_path_scalar(std::span<const std::uint16_t> values, const LaneCosts& costs, std::int8_t switch_bits,
@@ -148,8 +147,10 @@ void cheapest_path_scalar(std::span<const std::uint16_t> values, const LaneCosts
   for (std::size_t k = 0; k + 1 < blocks.size(); ++k) {
     blocks[k].switched = 0;
     for (const std::uint16_t value : values.subspan(k * kPathBlock, std::min(kPathBlock, values.size() - k * kPathBlock))) {
-      const std::uint16_t switched = path_step(costs.bits[value], costs.extra, switch_bits, lead);
-      blocks[k].switched = static_cast<std::uint16_t>(blocks[k].switched | switched);
+      for (std::size_t lane = 0; lane < kPathLanes; ++lane) {
+        if (lead[lane] > switch_bits) blocks[k].switched = static_cast<std::uint16_t>(blocks[k].switched | 1u << lane);
+      }
+      path_step(costs.bits[value], costs.extra, switch_bits, lead);
     }
     blocks[k + 1].lead = lead;
   }

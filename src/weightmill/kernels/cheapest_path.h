@@ -27,9 +27,9 @@ struct PathBlock {
   std::uint16_t switched;  ///< lanes that were entered from another one for some value of the block that begins here
 };
 
-/// One step of the search: each lane is entered from the cheapest one where that and a switch cost less than staying, and
-/// then takes the value. Returns the lanes that were entered so.
-std::uint16_t path_step(std::span<const std::int8_t, kPathLanes> bits, const std::array<std::int8_t, kPathLanes>& extra,
+/// One step of the search: a lane whose lead is above `switch_bits` is entered from the cheapest one, where that and a switch
+/// cost less than staying; then each takes the value.
+void path_step(std::span<const std::int8_t, kPathLanes> bits, const std::array<std::int8_t, kPathLanes>& extra,
                         std::int8_t switch_bits, std::array<std::int8_t, kPathLanes>& lead) noexcept;
 
 /// Searches through all of `values`. blocks[0].lead is the start; the rest of `blocks` is filled: `switched` of block k and

@@ -105,8 +105,7 @@ TEST(CheapestPath, EntersALaneFromTheCheapestOneWhereThatCostsLess) {
   lead[5] = 40;
   Lane bits;
   bits.fill(10);
-  const std::uint16_t switched = path_step(bits, Lane{}, 40, lead);
-  EXPECT_EQ(switched, 0xffff & ~(1u << 2 | 1u << 5));
+  path_step(bits, Lane{}, 40, lead);
   EXPECT_EQ(lead[2], 0);
   EXPECT_EQ(lead[5], 40);
   EXPECT_EQ(lead[0], 40);
