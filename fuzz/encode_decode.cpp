@@ -17,7 +17,11 @@ std::vector<std::int16_t> weights_from(const std::uint8_t* data, std::size_t siz
   std::vector<std::int16_t> weights;
   for (std::size_t i = 0; i < size && weights.size() < kEnough; ++i) {
     const int value = static_cast<std::int8_t>(data[i]);
-    const std::size_t count = repeats && i + 1 < size ? std::size_t{data[++i]} * data[i] / 16 + 1 : 1;
+    std::size_t count = 1;
+    if (repeats && i + 1 < size) {
+      const std::size_t length = data[++i];
+      count = length * length / 16 + 1;
+    }
     weights.insert(weights.end(), count, static_cast<std::int16_t>(wide ? std::max(2 * value, -255) : value));
   }
   return weights;
