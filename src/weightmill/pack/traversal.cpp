@@ -31,7 +31,6 @@ bool allows(const Accelerator& npu, BlockShape ublock, bool depthwise, bool poin
   const bool flat_deep = ublock.depth == 16 && ublock.height == 1 && ublock.width <= 2;
   switch (npu.macs_per_cycle) {
     case 128:
-      return flat_deep ? (depthwise ? !b16 : b16 && point_depth_first) : !depthwise || b16;
     case 256:
       return flat_deep ? (depthwise ? !b16 : b16 && point_depth_first) : !depthwise || b16;
     case 512:
