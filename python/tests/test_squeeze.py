@@ -2,7 +2,6 @@
 
 import json
 import os
-import struct
 import zipfile
 from io import BytesIO
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import weightmill
+from carriers import blob_of, blocks_of
 from vela_tool import VELA, compile_with_vela, run_vela
 
 MODELS = Path(os.environ.get("WEIGHTMILL_MODELS_DIR") or Path(__file__).parents[3] / "shared" / "models")
@@ -98,23 +98,6 @@ def test_keep_dead_leaves_dead_bytes_in(tmp_path):
 # Carriers
 
 
-def npz_of(payload: bytes, read_only: bytes) -> bytes:
-    """What Vela's raw output looks like, as far as it matters."""
-    out = BytesIO()
-    np.savez(out, cmd_data=np.array(payload), weight_data=np.array(read_only), weight_region=np.array(0), scratch_shape=[4096])
-    return out.getvalue()
-
-
-def bin_stream_of(payload: bytes, read_only: bytes) -> bytes:
-    """The blob of ExecuTorch's Ethos-U backend: 16-byte names, sizes, data filled up to 16 bytes."""
-    blocks = [(b"vela_bin_stream", b""), (b"cmd_data", payload), (b"weight_data", read_only),
-              (b"scratch_size", struct.pack("<I", 4096)), (b"inputs", struct.pack("<i", 0)),
-              (b"outputs", struct.pack("<i", 0)), (b"vela_end_stream", b"")]
-    return b"".join(
-        name.ljust(16, b"\0") + struct.pack("<i12x", len(data)) + data + bytes(-len(data) % 16) for name, data in blocks
-    )
-
-
 def raw_arrays(data: bytes) -> tuple[bytes, bytes]:
     """cmd_data and weight_data of a .npz with their trailing zeros."""
     def array(name):
@@ -144,9 +127,9 @@ def test_velas_raw_output(core, tmp_path):
     assert old["weight_data"].dtype.kind == new["weight_data"].dtype.kind
     assert new["weight_data"].tobytes().rstrip(b"\0") == raw_arrays(target.read_bytes())[1].rstrip(b"\0")
     blob, small_blob = tmp_path / "model.bin", tmp_path / "small.bin"
-    blob.write_bytes(bin_stream_of(payload, read_only))
+    blob.write_bytes(blob_of(blocks_of(payload, read_only)))
     assert squeeze_and_verify(blob, small_blob)["smaller"]
-    assert small_blob.read_bytes() == bin_stream_of(*weightmill.squeeze(payload, read_only))
+    assert small_blob.read_bytes() == blob_of(blocks_of(*weightmill.squeeze(payload, read_only)))
     assert weightmill.compare_compiled(blob, target) is None
 
 

@@ -1,0 +1,129 @@
+"""Vela's raw .npz, ExecuTorch's blob, pairs of files: squeezed through the program, and refused where they are broken."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from io import BytesIO
+
+import numpy as np
+import pytest
+
+import weightmill
+
+pytest.importorskip("ai_edge_litert")
+
+from carriers import blob_of, blocks_of, npz_of
+from toy_compiled import toy_model, toy_parts
+
+PROGRAM = shutil.which("weightmill", path=os.path.dirname(sys.executable))
+
+
+def refused(data: bytes, code: str, reason: str | None = None) -> None:
+    with pytest.raises(weightmill.Error, match=reason) as caught:
+        weightmill.squeeze(data)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("form", ["string", "array"])
+def test_npz_keeps_its_form_and_its_other_members(form):
+    payload, read_only = toy_parts()
+    small = weightmill.squeeze(npz_of(payload, read_only, form, scratch_shape=[4096]))
+    assert small == npz_without_padding_of_sizes(npz_of(*weightmill.squeeze(payload, read_only), form, scratch_shape=[4096]), small)
+    arrays = np.load(BytesIO(small))
+    assert arrays["scratch_shape"].tolist() == [4096]
+    assert arrays["cmd_data"].dtype.kind == ("S" if form == "string" else "u")
+    assert zipfile.ZipFile(BytesIO(small)).testzip() is None
+
+
+def npz_without_padding_of_sizes(wanted: bytes, found: bytes) -> bytes:
+    """`found`, if both archives hold the same members with the same bytes in the same order."""
+    a, b = zipfile.ZipFile(BytesIO(wanted)), zipfile.ZipFile(BytesIO(found))
+    assert a.namelist() == b.namelist()
+    assert all(a.read(name) == b.read(name) for name in a.namelist())
+    return found
+
+
+def test_refuses_broken_archives():
+    payload, read_only = toy_parts()
+    data = npz_of(payload, read_only)
+    for size in range(4, len(data), 61):
+        refused(data[:size], "bad_file")
+    refused(data.replace(b"cmd_data", b"cmd_date"), "bad_file", "has no cmd_data.npy")
+    at = data.index(b"COP1")
+    refused(data[:at] + b"X" + data[at + 1 :], "bad_file", "cmd_data.npy: its checksum is wrong")
+    compressed = BytesIO()
+    np.savez_compressed(compressed, cmd_data=np.array(payload), weight_data=np.array(read_only))
+    refused(compressed.getvalue(), "unsupported", "is compressed; save it with numpy.savez")
+    numbers = BytesIO()
+    np.savez(numbers, cmd_data=np.arange(4), weight_data=np.array(read_only))
+    refused(numbers.getvalue(), "bad_file", "cmd_data.npy: is neither a byte string nor an array of bytes")
+
+
+def test_refuses_broken_blobs():
+    blocks = blocks_of(*toy_parts())
+    data = blob_of(blocks)
+    assert weightmill.squeeze(data) == blob_of(blocks_of(*weightmill.squeeze(*toy_parts())))
+    for size in range(16, len(data), 16):
+        refused(data[:size], "bad_file")
+    refused(blob_of(blocks[:1] + [(b"unknown", b"")] + blocks[1:]), "bad_file", "block at byte 32: has a name that is not known")
+    refused(blob_of(blocks[:3] + blocks[2:]), "bad_file", "has 2 blocks weight_data")
+    refused(blob_of(blocks[:1] + blocks[2:]), "bad_file", "has 0 blocks cmd_data")
+    refused(blob_of(blocks + blocks[-1:]), "bad_file", "has 2 blocks vela_end_stream")
+    refused(data[:20] + b"\1" + data[21:], "bad_file", "does not end with zeros")
+    refused(data[:48] + b"\xff" * 4 + data[52:], "bad_file", "more than the file has left")
+
+
+def run(*arguments) -> subprocess.CompletedProcess:
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="the program is not installed")
+class TestProgram:
+    def test_a_pair_of_files(self, tmp_path):
+        payload, read_only = toy_parts()
+        (tmp_path / "c").write_bytes(payload)
+        (tmp_path / "w").write_bytes(read_only)
+        done = run("squeeze", tmp_path / "c", "--weights", tmp_path / "w", "-o", tmp_path / "c2", "--weights-output", tmp_path / "w2")
+        assert done.returncode == 0, done.stderr
+        assert ((tmp_path / "c2").read_bytes(), (tmp_path / "w2").read_bytes()) == weightmill.squeeze(payload, read_only)
+
+    def test_in_place_and_again(self, tmp_path):
+        path = tmp_path / "m.tflite"
+        path.write_bytes(toy_model().bytes())
+        assert "2 of 2 streams" in run("squeeze", path, "-o", path).stdout
+        small = path.read_bytes()
+        assert "not smaller; it stays as it is" in run("squeeze", path, "-o", path).stdout
+        assert "not smaller; the output is a copy" in run("squeeze", path, "-o", tmp_path / "n.tflite").stdout
+        assert path.read_bytes() == (tmp_path / "n.tflite").read_bytes() == small
+
+    def test_verify_and_inspect(self, tmp_path):
+        a, b, c = (tmp_path / name for name in ("a.tflite", "b.tflite", "c.bin"))
+        a.write_bytes(toy_model().bytes())
+        run("squeeze", a, "-o", b)
+        c.write_bytes(blob_of(blocks_of(*toy_parts(seed=9))))
+        assert run("verify", a, b).returncode == 0
+        different = run("verify", a, c)
+        assert different.returncode == 1 and "they differ" in different.stdout
+        assert run("verify", a).returncode == 2
+        assert run("inspect", a).stdout.count(" conv ") == 2
+
+    @pytest.mark.parametrize(
+        "data, status",
+        [(b"", 3), (b"TFL", 3), (toy_model().bytes()[:500], 3), (toy_model().bytes().replace(b"ethos-u", b"ethos-x"), 4),
+         (toy_model().bytes().replace(b"COP1", b"COP9"), 3), (blob_of(blocks_of(*toy_parts()))[:-32], 3)],
+        ids=["empty", "short", "truncated", "foreign custom operator", "unknown payload", "blob without end"],
+    )
+    def test_bad_input_has_a_status_and_no_output(self, data, status, tmp_path):
+        path = tmp_path / "in"
+        path.write_bytes(data)
+        done = run("squeeze", path, "-o", tmp_path / "out")
+        assert done.returncode == status, done.stderr
+        assert done.stderr.startswith("error: ") and not done.stdout
+        assert os.listdir(tmp_path) == ["in"]
+
+    def test_usage(self, tmp_path):
+        for arguments in (["in"], ["in", "-o", "out", "--effort", "fastest"], ["in", "-o", "out", "--weights", "w"],
+                          ["in", "-o", "out", "--weights-output", "w"]):
+            assert run("squeeze", *arguments).returncode == 2
