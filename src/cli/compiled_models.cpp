@@ -27,18 +27,19 @@ void print_coverage(const TensorCoverage& coverage) {
   std::uint64_t dead = 0;
   for (const auto& [begin, end] : coverage.dead) dead += end - begin;
   const auto part = [&](std::uint64_t bytes) { return share(bytes, coverage.size_bytes); };
-  fmt::print("\nread-only tensor: {} bytes; weights {}, scales {}, tables and copies {}, constant feature maps {}, not read {}, "
-             "of which squeeze takes out {}\n",
-             with_thin_groups(coverage.size_bytes), part(coverage.weights), part(coverage.scales), part(coverage.copied),
-             part(coverage.constants), part(coverage.rest), with_thin_groups(dead));
+  fmt::print(
+      "\nread-only tensor: {} bytes; weights {}, scales {}, tables and copies {}, constant feature maps {}, "
+      "not read {}, of which squeeze takes out {}\n",
+      with_thin_groups(coverage.size_bytes), part(coverage.weights), part(coverage.scales), part(coverage.copied),
+      part(coverage.constants), part(coverage.rest), with_thin_groups(dead));
 }
 
 void print_group(const CompiledReport& group) {
   fmt::print("\n{} {}, configuration {:08X}\n", group.product, group.payload, group.configuration);
   std::vector<std::vector<std::string>> rows;
   for (const StreamRow& row : group.streams) rows.push_back(cells_of(row));
-  fmt::print("{}", format_table({"operator", "op", "kind", "core", "region", "offset", "bytes", "weights", "bits/weight", "zeros",
-                                 "distinct", "uses", "format"},
+  fmt::print("{}", format_table({"operator", "op", "kind", "core", "region", "offset", "bytes", "weights",
+                                 "bits/weight", "zeros", "distinct", "uses", "format"},
                                 rows, "<><>>>>>>>>><"));
   print_coverage(group.coverage);
 }
@@ -51,19 +52,21 @@ int inspect_compiled_model(const std::string& path, const Common& common) {
     fmt::print("{}\n", to_json(report).dump(1));
     return 0;
   }
-  fmt::print("{}  {}  {} bytes  {} NPU operators, {} CPU operators\n", report.file, report.format, with_thin_groups(report.size_bytes),
-             report.n_npu_operators, report.n_cpu_operators);
+  fmt::print("{}  {}  {} bytes  {} NPU operators, {} CPU operators\n", report.file, report.format,
+             with_thin_groups(report.size_bytes), report.n_npu_operators, report.n_cpu_operators);
   for (const CompiledReport& group : report.groups) print_group(group);
   return 0;
 }
 
 int verify_compiled_models(const std::string& first, const std::string& second, const Common& common) {
-  if (second.empty()) fail(ErrorCode::bad_option, "B", "is missing: a compiled model is compared with another compiled model");
+  if (second.empty())
+    fail(ErrorCode::bad_option, "B", "is missing: a compiled model is compared with another compiled model");
   const auto difference = compare_compiled(first, second);
   if (common.json) {
-    const nlohmann::ordered_json json{{"schema", "weightmill.verify-compiled/1"},
-                                      {"identical", !difference},
-                                      {"difference", difference ? nlohmann::ordered_json(*difference) : nlohmann::ordered_json()}};
+    const nlohmann::ordered_json json{
+        {"schema", "weightmill.verify-compiled/1"},
+        {"identical", !difference},
+        {"difference", difference ? nlohmann::ordered_json(*difference) : nlohmann::ordered_json()}};
     fmt::print("{}\n", json.dump(1));
   } else if (difference) {
     fmt::print("they differ: {}\n", *difference);

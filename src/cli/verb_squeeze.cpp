@@ -35,15 +35,17 @@ void require_outputs(const SqueezeArguments& arguments) {
 
 SqueezeReport squeeze_input(const SqueezeArguments& arguments) {
   ProgressBar bar(arguments.common.quiet);
-  const SqueezeOptions options{stream_encoder(arguments.effort), arguments.keep_dead, resolve_jobs(arguments.common.jobs),
-                               bar.callback()};
+  const SqueezeOptions options{stream_encoder(arguments.effort), arguments.keep_dead,
+                               resolve_jobs(arguments.common.jobs), bar.callback()};
   const std::string output = arguments.dry_run ? "" : arguments.output;
   if (arguments.weights.empty()) return squeeze_file(arguments.input, output, options);
   return squeeze_pair_files(arguments.input, arguments.weights, output, arguments.weights_output, options);
 }
 
 std::string percent(std::uint64_t after, std::uint64_t before) {
-  return before == 0 ? "" : fmt::format("{:+.2f} %", 100.0 * (static_cast<double>(after) / static_cast<double>(before) - 1.0));
+  return before == 0
+             ? ""
+             : fmt::format("{:+.2f} %", 100.0 * (static_cast<double>(after) / static_cast<double>(before) - 1.0));
 }
 
 void print_report(const SqueezeReport& report, const SqueezeArguments& arguments) {
@@ -52,8 +54,9 @@ void print_report(const SqueezeReport& report, const SqueezeArguments& arguments
     return std::vector<std::string>{what, with_thin_groups(before), with_thin_groups(after), percent(after, before)};
   };
   if (!report.is_smaller()) {
-    fmt::print("{}: not smaller; {}\n", arguments.input,
-               arguments.dry_run || arguments.output == arguments.input ? "it stays as it is" : "the output is a copy of it");
+    fmt::print(
+        "{}: not smaller; {}\n", arguments.input,
+        arguments.dry_run || arguments.output == arguments.input ? "it stays as it is" : "the output is a copy of it");
     return;
   }
   fmt::print("{}", format_table({"", "before", "after", ""},
@@ -61,9 +64,11 @@ void print_report(const SqueezeReport& report, const SqueezeArguments& arguments
                                  row("stream bytes", summary.stream_bytes_before, summary.stream_bytes_after),
                                  row("decoding passes", summary.passes_before, summary.passes_after)},
                                 "<>>>"));
-  fmt::print("\n{} of {} streams of {} NPU operators replaced, {} weights identical; {} dead bytes taken out, {} register writes added\n",
-             summary.n_replaced, summary.n_streams, report.n_npu_operators, with_thin_groups(summary.n_weights),
-             with_thin_groups(summary.dead_bytes), summary.n_insertions);
+  fmt::print(
+      "\n{} of {} streams of {} NPU operators replaced, {} weights identical; {} dead bytes taken out, {} register "
+      "writes added\n",
+      summary.n_replaced, summary.n_streams, report.n_npu_operators, with_thin_groups(summary.n_weights),
+      with_thin_groups(summary.dead_bytes), summary.n_insertions);
 }
 
 int run(const SqueezeArguments& arguments) {
@@ -81,14 +86,19 @@ int run(const SqueezeArguments& arguments) {
 
 void add_squeeze(Verbs& verbs) {
   auto arguments = std::make_shared<SqueezeArguments>();
-  CLI::App& verb = verbs.add("squeeze", "A model compiled for Ethos-U -> the same with smaller weight streams, results identical",
-                             arguments->common, [arguments] { return run(*arguments); });
-  verb.add_option("COMPILED", arguments->input, "Compiled .tflite, Vela's raw .npz, ExecuTorch's vela_bin_stream blob, or a driver payload")->required();
+  CLI::App& verb =
+      verbs.add("squeeze", "A model compiled for Ethos-U -> the same with smaller weight streams, results identical",
+                arguments->common, [arguments] { return run(*arguments); });
+  verb.add_option("COMPILED", arguments->input,
+                  "Compiled .tflite, Vela's raw .npz, ExecuTorch's vela_bin_stream blob, or a driver payload")
+      ->required();
   verb.add_option("-o,--output", arguments->output, "Where the result goes; may be the input");
   verb.add_option("--weights", arguments->weights, "With a driver payload: the blob of its read-only data");
   verb.add_option("--weights-output", arguments->weights_output, "With --weights: where that blob goes");
-  verb.add_option("--effort", arguments->effort, "Encoder: reference, regor, or vela (the smaller of both for each stream)")
-      ->check(CLI::IsMember({"reference", "regor", "vela"}))->capture_default_str();
+  verb.add_option("--effort", arguments->effort,
+                  "Encoder: reference, regor, or vela (the smaller of both for each stream)")
+      ->check(CLI::IsMember({"reference", "regor", "vela"}))
+      ->capture_default_str();
   verb.add_flag("--keep-dead", arguments->keep_dead, "Leave zero bytes in that nothing reads");
   verb.add_flag("--dry-run", arguments->dry_run, "Do all the work, write nothing");
 }

@@ -32,9 +32,9 @@ struct CompiledFile {
 /// Whether the bytes look like a compiled model in one of these carriers; false for anything that is not sound.
 bool is_compiled(std::span<const std::uint8_t> file) noexcept;
 
-/// Opens a compiled model, whatever carries it: the content decides. Every offset in it is checked. `name` is for messages.
-/// Throws: bad_file if it is damaged, or not made as the driver expects; unsupported if it has no NPU operator (nothing to
-/// do), or holds what could not be kept when parts of it change their length (names the part).
+/// Opens a compiled model, whatever carries it: the content decides. Every offset in it is checked. `name` is for
+/// messages. Throws: bad_file if it is damaged, or not made as the driver expects; unsupported if it has no NPU
+/// operator (nothing to do), or holds what could not be kept when parts of it change their length (names the part).
 /// Source: docs/compiled-models.md §1, §7.
 CompiledFile open_compiled(std::span<const std::uint8_t> file, std::string_view name);
 

@@ -33,12 +33,16 @@ NpuPrograms programs_of(const CompiledFile& file, std::size_t index, std::vector
 }
 
 /// The carrier must give back what was put into it.
-void require_parts(ByteSpan file, std::string_view name, const std::vector<Bytes>& payloads, const std::vector<Bytes>& read_only) {
+void require_parts(ByteSpan file, std::string_view name, const std::vector<Bytes>& payloads,
+                   const std::vector<Bytes>& read_only) {
   const CompiledFile written = open_compiled(file, name);
   bool is_same = written.operators.size() == payloads.size() && written.read_only.size() == read_only.size();
-  for (std::size_t i = 0; is_same && i < payloads.size(); ++i) is_same = same_bytes(written.operators[i].payload, payloads[i]);
-  for (std::size_t i = 0; is_same && i < read_only.size(); ++i) is_same = same_bytes(written.read_only[i], read_only[i]);
-  if (!is_same) fail(ErrorCode::internal, name, "the rewritten file does not hold what was put into it; nothing is written");
+  for (std::size_t i = 0; is_same && i < payloads.size(); ++i)
+    is_same = same_bytes(written.operators[i].payload, payloads[i]);
+  for (std::size_t i = 0; is_same && i < read_only.size(); ++i)
+    is_same = same_bytes(written.read_only[i], read_only[i]);
+  if (!is_same)
+    fail(ErrorCode::internal, name, "the rewritten file does not hold what was put into it; nothing is written");
 }
 
 template <class Bytes1>
@@ -52,7 +56,8 @@ StreamEncoder stream_encoder(std::string_view effort) {
   using Weights = std::span<const std::int16_t>;
   if (effort == "reference") return [](Weights weights) { return mlw::encode(weights, mlw::Effort::reference); };
   if (effort == "regor") return [](Weights weights) { return mlw::encode(weights, mlw::Effort::regor); };
-  if (effort != "vela") fail(ErrorCode::bad_option, "effort", fmt::format("'{}' is not one of: reference, regor, vela", effort));
+  if (effort != "vela")
+    fail(ErrorCode::bad_option, "effort", fmt::format("'{}' is not one of: reference, regor, vela", effort));
   return [](Weights weights) {
     Bytes reference = mlw::encode(weights, mlw::Effort::reference), regor = mlw::encode(weights, mlw::Effort::regor);
     return regor.size() < reference.size() ? regor : reference;
@@ -117,9 +122,11 @@ CompiledFileReport inspect_compiled(const fs::path& path, unsigned jobs) {
   static constexpr const char* kFormats[] = {"tflite", "vela-raw", "vela-bin-stream"};
   const MappedFile mapped(path);
   const CompiledFile file = open_compiled(mapped.bytes(), path.string());
-  CompiledFileReport report{path.filename().string(), kFormats[static_cast<std::size_t>(file.format)], mapped.bytes().size(),
-                            file.operators.size(), file.n_cpu_operators, {}};
-  for (std::size_t i = 0; i < file.read_only.size(); ++i) report.groups.push_back(inspect_programs(programs_of(file, i), jobs));
+  CompiledFileReport report{path.filename().string(), kFormats[static_cast<std::size_t>(file.format)],
+                            mapped.bytes().size(),    file.operators.size(),
+                            file.n_cpu_operators,     {}};
+  for (std::size_t i = 0; i < file.read_only.size(); ++i)
+    report.groups.push_back(inspect_programs(programs_of(file, i), jobs));
   return report;
 }
 
@@ -127,7 +134,8 @@ bool is_compiled_file(const fs::path& path) { return is_compiled(MappedFile(path
 
 std::optional<std::string> compare_compiled(const fs::path& first, const fs::path& second) {
   const MappedFile bytes_a(first), bytes_b(second);
-  const CompiledFile a = open_compiled(bytes_a.bytes(), first.string()), b = open_compiled(bytes_b.bytes(), second.string());
+  const CompiledFile a = open_compiled(bytes_a.bytes(), first.string()),
+                     b = open_compiled(bytes_b.bytes(), second.string());
   if (a.read_only.size() != b.read_only.size()) {
     return fmt::format("{} read-only tensors in the first, {} in the second", a.read_only.size(), b.read_only.size());
   }

@@ -35,14 +35,15 @@ struct SqueezedBytes {
 /// both for each stream. Throws: bad_option for another name.
 StreamEncoder stream_encoder(std::string_view effort);
 
-/// Squeezes a compiled model in memory, whatever carries it; the result is opened and read again before it is given back.
-/// `name` is for messages. Throws: as open_compiled() and squeeze().
+/// Squeezes a compiled model in memory, whatever carries it; the result is opened and read again before it is given
+/// back. `name` is for messages. Throws: as open_compiled() and squeeze().
 SqueezedBytes squeeze_bytes(std::span<const std::uint8_t> file, std::string_view name, const SqueezeOptions& options);
 
-/// Squeezes the file `from` and writes `to`, which may be the same: whole or not at all. Where nothing gets smaller, `to`
-/// gets the bytes of `from`, or is left alone if it is the same file. An empty `to` writes nothing.
-/// Throws: as squeeze_bytes(); bad_file if a file cannot be read or written.
-SqueezeReport squeeze_file(const std::filesystem::path& from, const std::filesystem::path& to, const SqueezeOptions& options);
+/// Squeezes the file `from` and writes `to`, which may be the same: whole or not at all. Where nothing gets smaller,
+/// `to` gets the bytes of `from`, or is left alone if it is the same file. An empty `to` writes nothing. Throws: as
+/// squeeze_bytes(); bad_file if a file cannot be read or written.
+SqueezeReport squeeze_file(const std::filesystem::path& from, const std::filesystem::path& to,
+                           const SqueezeOptions& options);
 
 /// A driver payload and its read-only tensor, without a carrier.
 struct BlobPair {
@@ -80,8 +81,9 @@ nlohmann::ordered_json to_json(const CompiledFileReport& report);
 /// Whether the file at `path` is a model compiled for Ethos-U. Throws: bad_file if it cannot be read.
 bool is_compiled_file(const std::filesystem::path& path);
 
-/// Whether two compiled files make the NPU do the same with the same weights, scales, constants and tables: nothing, or a
-/// sentence about the first difference. They may have different carriers. Throws: as open_compiled() and compare_programs().
+/// Whether two compiled files make the NPU do the same with the same weights, scales, constants and tables: nothing, or
+/// a sentence about the first difference. They may have different carriers. Throws: as open_compiled() and
+/// compare_programs().
 std::optional<std::string> compare_compiled(const std::filesystem::path& first, const std::filesystem::path& second);
 
 }  // namespace weightmill

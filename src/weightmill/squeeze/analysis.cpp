@@ -101,13 +101,15 @@ class Collector {
     const bool same_count = !use.count.is_exact || known.count.least == use.count.least;
     if (form(known) == form(use) && same_count) return;
     fail(ErrorCode::bad_file, where_of(analysis_.programs[use.program], use.word),
-         fmt::format("the weight stream at {} of the read-only tensor is used as {} bytes here, but as {} bytes, or with "
-                     "another format or geometry, at command word {} of {}",
-                     use.offset, use.size, known.size, known.word, analysis_.programs[known.program].name));
+         fmt::format(
+             "the weight stream at {} of the read-only tensor is used as {} bytes here, but as {} bytes, or with "
+             "another format or geometry, at command word {} of {}",
+             use.offset, use.size, known.size, known.word, analysis_.programs[known.program].name));
   }
 
   void add_claim(std::size_t program, const Operation& operation, const Reference& reference) {
-    const Claim claim{reference.role, reference.to_chip, reference.origin->offset, reference.size, reference.tight_size};
+    const Claim claim{reference.role, reference.to_chip, reference.origin->offset, reference.size,
+                      reference.tight_size};
     if (reference.optional) {
       optional_.try_emplace(claim, Place{program, operation.word});
     } else {
@@ -119,8 +121,9 @@ class Collector {
     for (std::size_t i = 1; i < analysis_.streams.size(); ++i) {
       const Stream &before = analysis_.streams[i - 1], &stream = analysis_.streams[i];
       if (before.end() <= stream.offset) continue;
-      fail(ErrorCode::bad_file, where_of(analysis_.programs[stream.program], stream.word),
-           fmt::format("the weight streams at {} and {} of the read-only tensor overlap", before.offset, stream.offset));
+      fail(
+          ErrorCode::bad_file, where_of(analysis_.programs[stream.program], stream.word),
+          fmt::format("the weight streams at {} and {} of the read-only tensor overlap", before.offset, stream.offset));
     }
   }
 
@@ -147,7 +150,8 @@ class Collector {
         analysis_.touches_stream(claim.begin, claim.size) ? claim.tight_size : claim.size;
     if (analysis_.touches_stream(claim.begin, size)) {
       fail(ErrorCode::bad_file, where_of(analysis_.programs[place.program], place.word),
-           fmt::format("{} at {} of the read-only tensor, {} bytes, reaches into a weight stream", what, claim.begin, size));
+           fmt::format("{} at {} of the read-only tensor, {} bytes, reaches into a weight stream", what, claim.begin,
+                       size));
     }
     ranges.push_back({claim.begin, claim.begin + claim.size});  // the loose bound, so that no byte is dead by mistake
   }
@@ -160,7 +164,8 @@ class Collector {
     };
     if (claim.size == 0 || (!is_cut(claim.begin) && !is_cut(end))) return;
     fail(ErrorCode::bad_file, where_of(analysis_.programs[place.program], place.word),
-         fmt::format("the DMA of bytes {} to {} of the read-only tensor cuts through a weight stream", claim.begin, end));
+         fmt::format("the DMA of bytes {} to {} of the read-only tensor cuts through a weight stream", claim.begin,
+                     end));
   }
 
   static void merge(std::vector<Range>& ranges) {
@@ -253,8 +258,8 @@ std::vector<Range> dead_granules(const Analysis& analysis) {
 Coverage coverage_of(const Analysis& analysis) {
   Coverage coverage;
   const std::vector<ByteClass> classes = classes_of(analysis);
-  std::uint64_t Coverage::*const member[] = {&Coverage::rest, &Coverage::constants, &Coverage::copied, &Coverage::scales,
-                                            &Coverage::weights};
+  std::uint64_t Coverage::*const member[] = {&Coverage::rest, &Coverage::constants, &Coverage::copied,
+                                             &Coverage::scales, &Coverage::weights};
   for (std::size_t i = 0; i < classes.size(); ++i) {
     ++(coverage.*member[static_cast<std::size_t>(classes[i])]);
     if (classes[i] == ByteClass::rest && analysis.read_only[i] != 0) ++coverage.rest_nonzero;

@@ -18,7 +18,8 @@ struct Range {
   friend auto operator<=>(const Range&, const Range&) = default;
 };
 
-/// One weight stream in the read-only tensor. Program, word, number, opcode, core and region are those of its first use.
+/// One weight stream in the read-only tensor. Program, word, number, opcode, core and region are those of its first
+/// use.
 struct Stream {
   std::uint64_t offset = 0, size = 0;
   bool is_fast = false;    ///< U85's fast format, no MLW stream
@@ -42,7 +43,9 @@ struct Analysis {
   bool extents_known = true;  ///< false where a gather reads the tensor: then no byte counts as dead
   std::size_t n_operations = 0;
 
-  std::span<const std::uint8_t> bytes_of(const Stream& stream) const { return read_only.subspan(stream.offset, stream.size); }
+  std::span<const std::uint8_t> bytes_of(const Stream& stream) const {
+    return read_only.subspan(stream.offset, stream.size);
+  }
   /// The stream that starts at `offset`. Requires one there.
   const Stream& stream_at(std::uint64_t offset) const;
   /// Index of the first stream that ends behind `offset`.

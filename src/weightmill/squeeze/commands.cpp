@@ -15,8 +15,10 @@ constexpr std::uint32_t kStopParameter = 0xFFFF;
 }
 
 void require_encoding(std::uint32_t first, std::size_t word, std::string_view where) {
-  if ((first >> 10 & 15) != 0) fail_at(where, word, ErrorCode::bad_file, fmt::format("0x{:08X} has reserved bits set", first));
-  if ((first >> 15 & 1) != 0) fail_at(where, word, ErrorCode::bad_file, fmt::format("0x{:08X} is of a kind that is not known", first));
+  if ((first >> 10 & 15) != 0)
+    fail_at(where, word, ErrorCode::bad_file, fmt::format("0x{:08X} has reserved bits set", first));
+  if ((first >> 15 & 1) != 0)
+    fail_at(where, word, ErrorCode::bad_file, fmt::format("0x{:08X} is of a kind that is not known", first));
 }
 
 void require_known(Product product, const Command& command, std::string_view where) {
@@ -45,7 +47,8 @@ void require_end(const std::vector<Command>& commands, std::string_view where) {
 
 Command write_register(RegisterId id, std::uint64_t value) {
   Command command;
-  command.first = static_cast<std::uint32_t>((id - kTwoWords) | 1u << 14 | static_cast<std::uint32_t>(value >> 32) << 16);
+  command.first =
+      static_cast<std::uint32_t>((id - kTwoWords) | 1u << 14 | static_cast<std::uint32_t>(value >> 32) << 16);
   command.second = static_cast<std::uint32_t>(value);
   return command;
 }

@@ -8,7 +8,8 @@ namespace weightmill {
 
 std::optional<std::string> compare_programs(const NpuPrograms& before, const NpuPrograms& after) {
   const Analysis first = analyze(before), second = analyze(after);
-  return first_difference(first, second, [&](const Stream& a, const Stream& b) { return same_weights(first, a, second, b); });
+  return first_difference(first, second,
+                          [&](const Stream& a, const Stream& b) { return same_weights(first, a, second, b); });
 }
 
 }  // namespace weightmill

@@ -107,7 +107,8 @@ TEST_P(CompiledModels, StreamTableIsTheExpectedOne) {
   for (std::size_t i = 0; i < streams.size(); ++i) {
     EXPECT_EQ(report.command_words[i], streams[i].at("words").get<std::uint64_t>());
     EXPECT_EQ(report.hw_ops[i], streams[i].at("hw_ops").get<std::uint64_t>());
-    EXPECT_EQ(model.file.operators[i].payload.data() - model.bytes.data(), streams[i].at("file_offset").get<std::ptrdiff_t>());
+    EXPECT_EQ(model.file.operators[i].payload.data() - model.bytes.data(),
+              streams[i].at("file_offset").get<std::ptrdiff_t>());
     EXPECT_EQ(model.file.operators[i].payload.size(), streams[i].at("length").get<std::size_t>());
   }
 }
@@ -141,7 +142,8 @@ TEST_P(CompiledModels, TheEncoderThatMadeAFileRebuildsItByteForByte) {
     const auto weights = decode_stream(analysis, stream).weights;
     reference.push_back(mlw::encode(weights, mlw::Effort::reference));
     regor.push_back(mlw::encode(weights, mlw::Effort::regor));
-    is_reference = is_reference && std::equal(bytes.begin(), bytes.end(), reference.back()->begin(), reference.back()->end());
+    is_reference =
+        is_reference && std::equal(bytes.begin(), bytes.end(), reference.back()->begin(), reference.back()->end());
     is_regor = is_regor && std::equal(bytes.begin(), bytes.end(), regor.back()->begin(), regor.back()->end());
   }
   ASSERT_TRUE(is_reference || is_regor);

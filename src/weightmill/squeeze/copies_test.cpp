@@ -43,7 +43,8 @@ TEST(Copies, AgreeWithByteByByteBookkeeping) {
     Copies copies;
     std::map<std::uint64_t, std::uint64_t> bytes;  // address -> offset
     for (int step = 0; step < 40; ++step) {
-      const auto begin = static_cast<std::uint64_t>(random.integer(0, 60)), size = static_cast<std::uint64_t>(random.integer(0, 30));
+      const auto begin = static_cast<std::uint64_t>(random.integer(0, 60)),
+                 size = static_cast<std::uint64_t>(random.integer(0, 30));
       const bool is_copy = random.chance(0.6);
       if (is_copy) copies.copy(3, begin, 100 * static_cast<std::uint64_t>(step), size);
       else copies.overwrite(3, begin, size);

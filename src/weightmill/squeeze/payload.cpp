@@ -114,8 +114,9 @@ void require_known_target(const Payload& payload, std::string_view where) {
   }
   const std::uint32_t wanted = product == 2 ? 1 : 0;
   if (stream_version != wanted) {
-    fail(ErrorCode::unsupported, where, fmt::format("command stream version {} of configuration word 0x{:08X}, wanted {}",
-                                                    stream_version, payload.configuration, wanted));
+    fail(ErrorCode::unsupported, where,
+         fmt::format("command stream version {} of configuration word 0x{:08X}, wanted {}", stream_version,
+                     payload.configuration, wanted));
   }
 }
 

@@ -26,7 +26,9 @@ Bytes tensor() { return toy::joined({toy::stream(256, 1, 1), toy::scale_records(
 
 Commands conv() { return Commands().geometry().regions(0).weights(0, 0, kSize).scales(kScales, 80); }
 
-std::vector<std::uint8_t> regor(std::span<const std::int16_t> weights) { return mlw::encode(weights, mlw::Effort::regor); }
+std::vector<std::uint8_t> regor(std::span<const std::int16_t> weights) {
+  return mlw::encode(weights, mlw::Effort::regor);
+}
 
 Squeezed squeeze_toy(const toy::Model& model) { return squeeze(model.programs(), {regor, false, 1, {}}); }
 
@@ -44,11 +46,13 @@ void expect_refused(const toy::Model& model, ErrorCode code, const std::string& 
 /// A payload of U55-128 whose commands are refused at command word `word`.
 void expect_commands_refused(const Commands& commands, std::size_t word, ErrorCode code, const std::string& reason,
                              std::uint32_t target = toy::kU55_128) {
-  expect_refused({toy::cop1(target, commands), tensor()}, code, "operator 0, command word " + std::to_string(word), reason);
+  expect_refused({toy::cop1(target, commands), tensor()}, code, "operator 0, command word " + std::to_string(word),
+                 reason);
 }
 
 /// The same, at the word of the last operation before STOP.
-void expect_operation_refused(Commands commands, ErrorCode code, const std::string& reason, std::uint32_t target = toy::kU55_128) {
+void expect_operation_refused(Commands commands, ErrorCode code, const std::string& reason,
+                              std::uint32_t target = toy::kU55_128) {
   const std::size_t word = commands.words().size() - 1;
   expect_commands_refused(commands.stop(), word, code, reason, target);
 }
@@ -82,8 +86,8 @@ TEST(Refusals, DriverPayloads) {
   shifted.erase(shifted.begin() + 16, shifted.begin() + 20);  // one filling action less
   expect_refused({shifted, tensor()}, ErrorCode::bad_file, "operator 0", "starts at byte 28");
   for (const std::size_t size : {0, 4, 8, 12, 16, 28}) {
-    expect_refused({Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)), tensor()}, ErrorCode::bad_file,
-                   "operator 0", "");
+    expect_refused({Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)), tensor()},
+                   ErrorCode::bad_file, "operator 0", "");
   }
 }
 
@@ -107,7 +111,8 @@ TEST(Refusals, Encodings) {
   expect_commands_refused(Commands().set(0x100, 1).word(0x00002100).stop(), 1, ErrorCode::bad_file, "reserved bits");
   expect_commands_refused(Commands().word(0x00008100).stop(), 0, ErrorCode::bad_file, "kind that is not known");
   expect_commands_refused(Commands().word(0x0000C020).word(0).stop(), 0, ErrorCode::bad_file, "kind that is not known");
-  expect_commands_refused(Commands().address(reg::kDmaSrc, 0).word(0x4020), 2, ErrorCode::bad_file, "second word is missing");
+  expect_commands_refused(Commands().address(reg::kDmaSrc, 0).word(0x4020), 2, ErrorCode::bad_file,
+                          "second word is missing");
 }
 
 TEST(Refusals, OpcodesOfAnotherProduct) {
@@ -115,15 +120,19 @@ TEST(Refusals, OpcodesOfAnotherProduct) {
   expect_commands_refused(Commands().set(reg::kWeightFormat, 0).stop(), 0, ErrorCode::unsupported, "opcode 0x12E");
   expect_commands_refused(Commands().set(reg::kParallelMode, 1).stop(), 0, ErrorCode::unsupported, "opcode 0x123");
   expect_commands_refused(Commands().address(reg::kWeightBase[1], 0).stop(), 0, ErrorCode::unsupported, "opcode 0x090");
-  expect_commands_refused(Commands().address(reg::kWeightBase[3], 0).stop(), 0, ErrorCode::unsupported, "opcode 0x094", toy::kU65_512);
-  expect_commands_refused(Commands().set(reg::kParallelMode, 1).stop(), 0, ErrorCode::unsupported, "opcode 0x123", toy::kU85_256);
+  expect_commands_refused(Commands().address(reg::kWeightBase[3], 0).stop(), 0, ErrorCode::unsupported, "opcode 0x094",
+                          toy::kU65_512);
+  expect_commands_refused(Commands().set(reg::kParallelMode, 1).stop(), 0, ErrorCode::unsupported, "opcode 0x123",
+                          toy::kU85_256);
   expect_commands_refused(Commands().set(0x10D, 1).stop(), 0, ErrorCode::unsupported, "opcode 0x10D", toy::kU85_256);
   expect_commands_refused(Commands().run(Opcode::resize).stop(), 0, ErrorCode::unsupported, "opcode 0x007");
-  expect_commands_refused(Commands().address(kTwoWords + 0x100, 0).stop(), 0, ErrorCode::unsupported, "branch", toy::kU85_256);
+  expect_commands_refused(Commands().address(kTwoWords + 0x100, 0).stop(), 0, ErrorCode::unsupported, "branch",
+                          toy::kU85_256);
 }
 
 TEST(Refusals, EndsOfTheStream) {
-  expect_refused({toy::cop1(toy::kU55_128, conv().run(Opcode::conv)), tensor()}, ErrorCode::bad_file, "operator 0", "truncated");
+  expect_refused({toy::cop1(toy::kU55_128, conv().run(Opcode::conv)), tensor()}, ErrorCode::bad_file, "operator 0",
+                 "truncated");
   expect_commands_refused(Commands().stop().stop(), 0, ErrorCode::bad_file, "not the last");
   expect_commands_refused(Commands().stop().run(Opcode::irq), 0, ErrorCode::bad_file, "not the last");
   expect_commands_refused(Commands().run(Opcode::stop, 1), 0, ErrorCode::bad_file, "another parameter");
@@ -132,12 +141,16 @@ TEST(Refusals, EndsOfTheStream) {
 TEST(Refusals, WeightAddresses) {
   expect_operation_refused(conv().weights(0, 8, kSize).run(Opcode::conv), ErrorCode::bad_file, "multiples of 16");
   expect_operation_refused(conv().weights(0, 0, 40).run(Opcode::conv), ErrorCode::bad_file, "multiples of 16");
-  expect_operation_refused(conv().weights(0, 0x100000, kSize).run(Opcode::conv), ErrorCode::bad_file, "outside the read-only tensor");
-  expect_operation_refused(conv().address(reg::kWeightBase[0], 0, 1).run(Opcode::conv), ErrorCode::bad_file, "outside the read-only tensor");
-  expect_operation_refused(conv().address(kTwoWords + 0x021, kSize, 1).run(Opcode::conv), ErrorCode::bad_file, "above its second word");
-  expect_operation_refused(Commands().geometry().regions(0).address(kTwoWords + 0x021, 64).run(Opcode::conv), ErrorCode::bad_file,
-                           "a length but no base");
-  expect_operation_refused(Commands().geometry().weights(0, 0, kSize).run(Opcode::conv), ErrorCode::bad_file, "WEIGHT_REGION");
+  expect_operation_refused(conv().weights(0, 0x100000, kSize).run(Opcode::conv), ErrorCode::bad_file,
+                           "outside the read-only tensor");
+  expect_operation_refused(conv().address(reg::kWeightBase[0], 0, 1).run(Opcode::conv), ErrorCode::bad_file,
+                           "outside the read-only tensor");
+  expect_operation_refused(conv().address(kTwoWords + 0x021, kSize, 1).run(Opcode::conv), ErrorCode::bad_file,
+                           "above its second word");
+  expect_operation_refused(Commands().geometry().regions(0).address(kTwoWords + 0x021, 64).run(Opcode::conv),
+                           ErrorCode::bad_file, "a length but no base");
+  expect_operation_refused(Commands().geometry().weights(0, 0, kSize).run(Opcode::conv), ErrorCode::bad_file,
+                           "WEIGHT_REGION");
   expect_operation_refused(conv().weights(0, 0, 0).run(Opcode::conv), ErrorCode::bad_file, "has no weight stream");
   expect_operation_refused(conv().regions(1).run(Opcode::conv), ErrorCode::unsupported, "not covered by a DMA");
 }
@@ -146,24 +159,29 @@ TEST(Refusals, ScaleAddresses) {
   expect_operation_refused(conv().scales(0x100000, 80).run(Opcode::conv), ErrorCode::bad_file, "scales at");
   expect_operation_refused(conv().scales(kScales, 0x100010).run(Opcode::conv), ErrorCode::bad_file, "scales at");
   expect_operation_refused(conv().set(reg::kScaleRegion, 1).run(Opcode::conv), ErrorCode::unsupported, "scales at");
-  expect_operation_refused(conv().scales(16, 80).run(Opcode::conv), ErrorCode::bad_file, "reaches into a weight stream");
+  expect_operation_refused(conv().scales(16, 80).run(Opcode::conv), ErrorCode::bad_file,
+                           "reaches into a weight stream");
 }
 
 TEST(Refusals, StreamsThatDisagree) {
-  expect_operation_refused(conv().run(Opcode::conv).weights(0, 0, kSize - 16).run(Opcode::conv), ErrorCode::bad_file, "is used as");
-  expect_operation_refused(conv().run(Opcode::conv).weights(0, 16, kSize).run(Opcode::conv), ErrorCode::bad_file, "overlap");
-  expect_operation_refused(conv().run(Opcode::conv).set(reg::kOfmDepthM1, 15).run(Opcode::conv), ErrorCode::bad_file, "geometry");
+  expect_operation_refused(conv().run(Opcode::conv).weights(0, 0, kSize - 16).run(Opcode::conv), ErrorCode::bad_file,
+                           "is used as");
+  expect_operation_refused(conv().run(Opcode::conv).weights(0, 16, kSize).run(Opcode::conv), ErrorCode::bad_file,
+                           "overlap");
+  expect_operation_refused(conv().run(Opcode::conv).set(reg::kOfmDepthM1, 15).run(Opcode::conv), ErrorCode::bad_file,
+                           "geometry");
 }
 
 TEST(Refusals, OtherReadersOfAStream) {
   const Commands used = conv().run(Opcode::conv);
-  expect_operation_refused(Commands(used).set(kIfm.region, 0).address(kIfm.base, 32).run(Opcode::pool), ErrorCode::bad_file,
-                           "a constant feature map at 32");
+  expect_operation_refused(Commands(used).set(kIfm.region, 0).address(kIfm.base, 32).run(Opcode::pool),
+                           ErrorCode::bad_file, "a constant feature map at 32");
   expect_operation_refused(Commands(used).dma(0, 0x103, 0, 256), ErrorCode::bad_file, "a look-up table at 0");
   expect_operation_refused(Commands(used).dma(16, 1, 0, 256), ErrorCode::bad_file, "cuts through a weight stream");
   expect_operation_refused(Commands(used).dma(0, 1, 0, 32), ErrorCode::bad_file, "cuts through a weight stream");
   expect_operation_refused(Commands(used).dma(0, 1, 0, 0x100000), ErrorCode::bad_file, "outside the read-only tensor");
-  expect_operation_refused(Commands(used).address(reg::kDmaLength, 0, 1).run(Opcode::dma_start), ErrorCode::bad_file, "DMA0_LEN");
+  expect_operation_refused(Commands(used).address(reg::kDmaLength, 0, 1).run(Opcode::dma_start), ErrorCode::bad_file,
+                           "DMA0_LEN");
   expect_operation_refused(Commands(used).set(reg::kDmaSize0, 2).address(reg::kDmaSkip0, 8).dma(0, 1 | 1 << 9, 0, 16),
                            ErrorCode::bad_file, "a strided or indexed DMA", toy::kU65_512);
 }
@@ -176,9 +194,11 @@ TEST(Refusals, WritesIntoTheTensor) {
 }
 
 TEST(Refusals, CopiesThatWereOverwritten) {
-  const Commands staged = conv().dma(0, 1, 0x1000, kSize + 80).regions(1).weights(0, 0x1000, kSize).scales(0x1000 + kSize, 80);
+  const Commands staged =
+      conv().dma(0, 1, 0x1000, kSize + 80).regions(1).weights(0, 0x1000, kSize).scales(0x1000 + kSize, 80);
   EXPECT_NO_THROW(squeeze_toy({toy::cop1(toy::kU55_128, Commands(staged).run(Opcode::conv).stop()), tensor()}));
-  expect_operation_refused(Commands(staged).dma(kSecond, 1, 0x1010, 16 * 2).run(Opcode::conv), ErrorCode::unsupported, "not covered");
+  expect_operation_refused(Commands(staged).dma(kSecond, 1, 0x1010, 16 * 2).run(Opcode::conv), ErrorCode::unsupported,
+                           "not covered");
   Commands written = Commands(staged).address(kOfm.base, 0x1000).run(Opcode::pool);
   expect_operation_refused(written.run(Opcode::conv), ErrorCode::unsupported, "not covered");
   Commands foreign = Commands(staged).set(reg::kDmaSrcRegion, 2).address(reg::kDmaDst, 0x1000).run(Opcode::dma_start);
@@ -195,8 +215,10 @@ TEST(Refusals, Streams) {
     stream.resize(kSize, 0xFF);
     return toy::joined({stream, toy::scale_records(), toy::stream(256, 1, 1)});
   };
-  expect_refused({payload, with_stream(toy::stream(248, 1))}, ErrorCode::bad_file, place, "248 weights, but the operation's geometry asks for 256");
-  expect_refused({payload, with_stream(toy::joined({toy::stream(128, 0), toy::stream(128, 0)}))}, ErrorCode::bad_file, place, "");
+  expect_refused({payload, with_stream(toy::stream(248, 1))}, ErrorCode::bad_file, place,
+                 "248 weights, but the operation's geometry asks for 256");
+  expect_refused({payload, with_stream(toy::joined({toy::stream(128, 0), toy::stream(128, 0)}))}, ErrorCode::bad_file,
+                 place, "");
   Bytes trailing = tensor();
   trailing[kSize - 1] = 0x12;
   expect_refused({payload, trailing}, ErrorCode::bad_file, place, "");
@@ -206,7 +228,8 @@ TEST(Refusals, TwoStreamsInOne) {
   const Bytes both = toy::joined({mlw::encode(std::vector<std::int16_t>(128, 3), mlw::Effort::reference),
                                   mlw::encode(std::vector<std::int16_t>(128, 4), mlw::Effort::reference)});
   const auto size = static_cast<std::uint32_t>(both.size());
-  const Commands commands = Commands().geometry().regions(0).weights(0, 0, size).scales(size, 80).run(Opcode::conv).stop();
+  const Commands commands =
+      Commands().geometry().regions(0).weights(0, 0, size).scales(size, 80).run(Opcode::conv).stop();
   expect_refused({toy::cop1(toy::kU55_128, commands), toy::joined({both, toy::scale_records()})}, ErrorCode::bad_file,
                  "weight stream at 0", "another stream follows");
 }
@@ -214,7 +237,8 @@ TEST(Refusals, TwoStreamsInOne) {
 TEST(Refusals, UnknownCountsOfU85) {
   Bytes stream = toy::stream(62, 1);
   const auto size = static_cast<std::uint32_t>(stream.size());
-  const Commands commands = Commands().geometry().regions(0).weights(0, 0, size).scales(size, 80).run(Opcode::conv).stop();
+  const Commands commands =
+      Commands().geometry().regions(0).weights(0, 0, size).scales(size, 80).run(Opcode::conv).stop();
   expect_refused({toy::cop1(toy::kU85_256, commands), toy::joined({stream, toy::scale_records()})}, ErrorCode::bad_file,
                  "weight stream at 0", "a multiple of 4 and at least 64");
 }
@@ -226,7 +250,9 @@ TEST(Refusals, ShortenedCopiesInTheWayOfOthers) {
   const Bytes tensor = toy::joined({first, second, toy::scale_records(), other});
   Commands commands = Commands().geometry().set(reg::kScaleRegion, 0).scales(a + b, 80).dma(0, 1, 0x1000, a + b);
   commands.set(reg::kWeightRegion, 1).weights(0, 0x1000, a).weights(1, 0x1000 + a, b);
-  EXPECT_EQ(squeeze_toy({toy::cop1(toy::kU85_512, Commands(commands).run(Opcode::conv).stop()), tensor}).summary.n_replaced, 1u);
+  EXPECT_EQ(
+      squeeze_toy({toy::cop1(toy::kU85_512, Commands(commands).run(Opcode::conv).stop()), tensor}).summary.n_replaced,
+      1u);
   // Decoder 0 is done; its place is used again before decoder 1's stream is read.
   commands.run(Opcode::conv).dma(a + b + 80, 1, 0x1000 + a - 128, 32).weights(0, 0, 0).run(Opcode::conv).stop();
   expect_refused({toy::cop1(toy::kU85_512, commands), tensor}, ErrorCode::unsupported, "command word", "not covered");

@@ -63,7 +63,8 @@ IdSet movable_ids(Product product) {
   add(set, 0, {reg::kDmaSrc, reg::kDmaLength, reg::kDmaIndex});
   add_range(set, kIfm.base, static_cast<RegisterId>(kIfm.base + 3));
   add_range(set, kIfm2.base, static_cast<RegisterId>(kIfm2.base + 3));
-  if (product != Product::u85) set.reset(static_cast<std::size_t>(reg::kScaleBase[1] + 1));  // SCALE1_LENGTH never changes
+  if (product != Product::u85)
+    set.reset(static_cast<std::size_t>(reg::kScaleBase[1] + 1));  // SCALE1_LENGTH never changes
   return set;
 }
 

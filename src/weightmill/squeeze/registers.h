@@ -60,9 +60,12 @@ struct FeatureMapRegisters {
   RegisterId stride_x;  ///< stride_y and stride_c follow
   unsigned log2_element_bit;  ///< where the log2 of the element's bytes stands in `precision`
 };
-inline constexpr FeatureMapRegisters kIfm{"IFM", 0x10F, 0x105, 0x10A, 0x10B, 0x10C, kTwoWords + 0x000, kTwoWords + 0x004, 2};
-inline constexpr FeatureMapRegisters kIfm2{"IFM2", 0x18F, 0x185, 0x18A, 0x18B, 0x18C, kTwoWords + 0x080, kTwoWords + 0x084, 2};
-inline constexpr FeatureMapRegisters kOfm{"OFM", 0x11F, 0x114, 0x11A, 0x11B, 0x11C, kTwoWords + 0x010, kTwoWords + 0x014, 1};
+inline constexpr FeatureMapRegisters kIfm{
+    "IFM", 0x10F, 0x105, 0x10A, 0x10B, 0x10C, kTwoWords + 0x000, kTwoWords + 0x004, 2};
+inline constexpr FeatureMapRegisters kIfm2{
+    "IFM2", 0x18F, 0x185, 0x18A, 0x18B, 0x18C, kTwoWords + 0x080, kTwoWords + 0x084, 2};
+inline constexpr FeatureMapRegisters kOfm{
+    "OFM", 0x11F, 0x114, 0x11A, 0x11B, 0x11C, kTwoWords + 0x010, kTwoWords + 0x014, 1};
 
 /// Whether commands with this number occur on the product, as an operation or a register write.
 bool is_known(Product product, RegisterId id);

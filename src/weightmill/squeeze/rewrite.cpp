@@ -149,7 +149,8 @@ void LayoutMap::take_out(std::uint64_t begin, std::uint64_t size) {
 }
 
 std::uint64_t LayoutMap::operator()(std::uint64_t offset) const {
-  const auto at = std::partition_point(gaps_.begin(), gaps_.end(), [&](const Range& gap) { return gap.begin < offset; });
+  const auto at =
+      std::partition_point(gaps_.begin(), gaps_.end(), [&](const Range& gap) { return gap.begin < offset; });
   if (at == gaps_.begin()) return offset;
   const auto i = static_cast<std::size_t>(at - gaps_.begin()) - 1;
   const std::uint64_t inside = std::min(offset, gaps_[i].end) - gaps_[i].begin;

@@ -16,7 +16,9 @@ using testing::HasSubstr;
 using toy::Bytes;
 using toy::Commands;
 
-std::vector<std::uint8_t> regor(std::span<const std::int16_t> weights) { return mlw::encode(weights, mlw::Effort::regor); }
+std::vector<std::uint8_t> regor(std::span<const std::int16_t> weights) {
+  return mlw::encode(weights, mlw::Effort::regor);
+}
 
 Bytes padded(Bytes bytes, std::size_t size) {
   bytes.resize(size, 0xFF);
@@ -45,7 +47,11 @@ struct Twins {
     const Bytes first = padded(toy::stream(256, 1), kSize), second = padded(toy::stream(256, 2), kSize);
     model.read_only = toy::joined({first, second, toy::scale_records()});
     Commands commands = Commands().geometry().regions(0).weights(0, 0, kSize).scales(2 * kSize, 80).run(Opcode::conv);
-    commands.address(reg::kWeightBase[0], kSize).run(Opcode::conv).address(reg::kWeightBase[0], 0).run(Opcode::conv).stop();
+    commands.address(reg::kWeightBase[0], kSize)
+        .run(Opcode::conv)
+        .address(reg::kWeightBase[0], 0)
+        .run(Opcode::conv)
+        .stop();
     model.payload = toy::cop1(toy::kU55_128, commands);
   }
 };
@@ -88,10 +94,12 @@ TEST(Rewrite, KeepsLengthsOfBothDriverHeaders) {
 
 /// Scales in front, two streams behind: with a DMA, decoder 1's base moves inside the copy.
 TEST(Rewrite, MovesBasesInsideACopy) {
-  const Bytes first = padded(toy::stream(64, 1), 128), second = padded(toy::stream(64, 2), 128), records = toy::scale_records();
+  const Bytes first = padded(toy::stream(64, 1), 128), second = padded(toy::stream(64, 2), 128),
+              records = toy::scale_records();
   Commands commands = Commands().geometry().dma(16, 2, 0x400, 80 + 256).regions(2).scales(0x400, 80);
   commands.weights(0, 0x450, 128).weights(1, 0x4D0, 128).run(Opcode::conv).stop();
-  const toy::Model model{toy::cop1(toy::kU85_512, commands), toy::joined({Bytes(16), records, first, second, Bytes(16), Bytes{1}})};
+  const toy::Model model{toy::cop1(toy::kU85_512, commands),
+                         toy::joined({Bytes(16), records, first, second, Bytes(16), Bytes{1}})};
   const Squeezed squeezed = squeeze(model.programs(), {regor, false, 1, {}});
   EXPECT_EQ(squeezed.summary.n_replaced, 2u);
   EXPECT_EQ(squeezed.summary.dead_bytes, 32u);
@@ -109,7 +117,8 @@ TEST(Rewrite, FollowsConstantsTablesAndUnreadScales) {
   Commands commands = Commands().geometry().regions(0).weights(0, 0, 256).scales(256, 80).run(Opcode::conv);
   commands.dma(368, 0x103, 0, 256).set(kOfm.precision, 0).set(kIfm.region, 0).address(kIfm.base, 336);
   commands.run(Opcode::pool).stop();  // reads the scales, perhaps
-  const toy::Model model{toy::cop1(toy::kU55_128, commands), toy::joined({stream, toy::scale_records(), constant, table})};
+  const toy::Model model{toy::cop1(toy::kU55_128, commands),
+                         toy::joined({stream, toy::scale_records(), constant, table})};
   const Squeezed squeezed = squeeze(model.programs(), {regor, false, 1, {}});
   EXPECT_LT(squeezed.read_only.size(), model.read_only.size());
   const toy::Model after{squeezed.payloads[0], squeezed.read_only};
@@ -125,7 +134,9 @@ TEST(Trace, SeesEveryDifference) {
   };
   const Bytes tensor = toy::joined({stream, toy::scale_records(), Bytes(256, 3)});
   const toy::Model model{toy::cop1(toy::kU55_128, commands(1, 0x8000, 0)), tensor};
-  const auto difference = [&](const toy::Model& other) { return compare_programs(model.programs(), other.programs()).value_or(""); };
+  const auto difference = [&](const toy::Model& other) {
+    return compare_programs(model.programs(), other.programs()).value_or("");
+  };
   const auto changed = [&](std::size_t at) {
     Bytes bytes = tensor;
     bytes[at] ^= 1;
@@ -137,7 +148,8 @@ TEST(Trace, SeesEveryDifference) {
   EXPECT_THAT(difference({toy::cop1(toy::kU55_128, commands(1, 0x8000, 1)), tensor}), HasSubstr("register 0x125"));
   EXPECT_THAT(difference(changed(256)), HasSubstr("scales"));
   EXPECT_THAT(difference(changed(400)), HasSubstr("DMA source"));
-  const toy::Model other_weights{model.payload, toy::joined({padded(toy::stream(256, 2), 256), toy::scale_records(), Bytes(256, 3)})};
+  const toy::Model other_weights{model.payload,
+                                 toy::joined({padded(toy::stream(256, 2), 256), toy::scale_records(), Bytes(256, 3)})};
   EXPECT_THAT(difference(other_weights), HasSubstr("weights"));
   EXPECT_THAT(difference({toy::cop1(0x00001006, commands(1, 0x8000, 0)), tensor}), HasSubstr("configuration"));
 }
@@ -157,7 +169,8 @@ TEST(Squeeze, LeavesFastStreamsValid) {
   const Bytes raw = *mlw::encode_fast(weights, /*force_raw=*/true);
   const auto size = static_cast<std::uint32_t>(raw.size());
   Commands commands = Commands().geometry().regions(0).set(reg::kWeightFormat, 1).weights(0, 0, size).scales(size, 80);
-  const toy::Model model{toy::cop1(toy::kU85_256, commands.run(Opcode::conv).stop()), toy::joined({raw, toy::scale_records()})};
+  const toy::Model model{toy::cop1(toy::kU85_256, commands.run(Opcode::conv).stop()),
+                         toy::joined({raw, toy::scale_records()})};
   const Squeezed squeezed = squeeze(model.programs(), {regor, false, 1, {}});
   EXPECT_EQ(squeezed.summary.n_replaced, 1u);
   const toy::Model after{squeezed.payloads[0], squeezed.read_only};
@@ -167,7 +180,8 @@ TEST(Squeeze, LeavesFastStreamsValid) {
 
 TEST(Filling, IsTrimmedAsFarAsTheStreamAllows) {
   for (int seed = 0; seed < 40; ++seed) {
-    const Bytes tight = toy::stream(static_cast<std::size_t>(20 + 7 * seed), seed), loose = padded(tight, tight.size() + 48);
+    const Bytes tight = toy::stream(static_cast<std::size_t>(20 + 7 * seed), seed),
+                loose = padded(tight, tight.size() + 48);
     const auto trimmed = without_filling(loose);
     EXPECT_LE(trimmed.size(), tight.size());
     EXPECT_EQ(mlw::decode(trimmed), mlw::decode(tight));

@@ -109,7 +109,8 @@ void require_same_model(const NpuPrograms& names, const Analysis& before, const 
     return same_weights(before, a, after, b);
   });
   if (difference) {
-    fail(ErrorCode::unsupported, "squeeze", "shortened streams would change what the model does; nothing is changed: " + *difference);
+    fail(ErrorCode::unsupported, "squeeze",
+         "shortened streams would change what the model does; nothing is changed: " + *difference);
   }
 }
 

@@ -42,14 +42,14 @@ struct Squeezed {
   SqueezeSummary summary;
 };
 
-/// Makes the weight streams of a compiled model as small as `encode` can, takes out bytes that nothing reads, and follows
-/// every address and length; the NPU computes the same. A stream that would not get smaller keeps its bytes.
+/// Makes the weight streams of a compiled model as small as `encode` can, takes out bytes that nothing reads, and
+/// follows every address and length; the NPU computes the same. A stream that would not get smaller keeps its bytes.
 ///
 /// Before anything is rewritten, the model is rebuilt without a change, which must give the same bytes; the result is
 /// read again from scratch and must do the same with the same weights, operation by operation.
-/// Throws: bad_file if the model breaks its own rules; unsupported for what is not understood, or where shortened copies
-/// would get in each other's way (names the operator and the command word).
-/// Source: docs/compiled-models.md §4-6.
+/// Throws: bad_file if the model breaks its own rules; unsupported for what is not understood, or where shortened
+/// copies would get in each other's way (names the operator and the command word). Source: docs/compiled-models.md
+/// §4-6.
 Squeezed squeeze(const NpuPrograms& programs, const SqueezeOptions& options);
 
 }  // namespace weightmill

@@ -70,7 +70,8 @@ std::uint64_t count_hw_ops(const Analysis& analysis, const Program& program) {
   Walker walker(program, analysis.read_only.size());
   Operation operation;
   std::uint64_t count = 0;
-  while (walker.next(operation)) count = std::max<std::uint64_t>(count, operation.is_counted ? operation.number + 1 : 0);
+  while (walker.next(operation))
+    count = std::max<std::uint64_t>(count, operation.is_counted ? operation.number + 1 : 0);
   return count;
 }
 
@@ -91,7 +92,8 @@ CompiledReport inspect_programs(const NpuPrograms& programs, unsigned jobs) {
   }
   report.coverage = tensor_coverage(analysis);
   report.streams.resize(analysis.streams.size());
-  parallel_for(report.streams.size(), jobs, [&](std::size_t i) { report.streams[i] = row_of(analysis, analysis.streams[i]); });
+  parallel_for(report.streams.size(), jobs,
+               [&](std::size_t i) { report.streams[i] = row_of(analysis, analysis.streams[i]); });
   return report;
 }
 

@@ -28,7 +28,9 @@ struct StreamRow {
   std::uint64_t passes = 0;    ///< of the NPU's decoding loop; 0 for the fast format
   std::uint32_t crc32 = 0;     ///< of the decoded weights as little-endian int16
 
-  double bits_per_weight() const { return weights == 0 ? 0 : 8.0 * static_cast<double>(size_bytes) / static_cast<double>(weights); }
+  double bits_per_weight() const {
+    return weights == 0 ? 0 : 8.0 * static_cast<double>(size_bytes) / static_cast<double>(weights);
+  }
 };
 
 /// How a read-only tensor's bytes divide; a byte counts in the first class that claims it.

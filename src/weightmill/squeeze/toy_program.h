@@ -16,7 +16,8 @@ namespace weightmill::toy {
 
 using Bytes = std::vector<std::uint8_t>;
 
-inline constexpr std::uint32_t kU55_128 = 0x00001807, kU65_512 = 0x10006009, kU85_256 = 0x20000118, kU85_512 = 0x20001119;
+inline constexpr std::uint32_t kU55_128 = 0x00001807, kU65_512 = 0x10006009, kU85_256 = 0x20000118,
+                               kU85_512 = 0x20001119;
 
 /// Collects command words.
 class Commands {
@@ -37,7 +38,11 @@ class Commands {
   /// Feature maps of 1 x 1 x 8 bytes in region 1, a 1 x 1 kernel: 8 x 32 weights on U55.
   Commands& geometry() {
     for (const auto* map : {&kIfm, &kOfm}) {
-      set(map->region, 1).set(map->precision, 1 << 8).set(map->width0_m1, 0).set(map->height0_m1, 0).set(map->height1_m1, 0);
+      set(map->region, 1)
+          .set(map->precision, 1 << 8)
+          .set(map->width0_m1, 0)
+          .set(map->height0_m1, 0)
+          .set(map->height1_m1, 0);
       address(map->base, map == &kIfm ? 0x8000 : 0x9000);
       for (RegisterId axis = 0; axis < 3; ++axis) address(static_cast<RegisterId>(map->stride_x + axis), 8);
     }
@@ -72,15 +77,16 @@ inline Bytes bytes_of(const std::vector<std::uint32_t>& words) {
 
 inline Bytes cop1(std::uint32_t configuration, const Commands& commands) {
   const auto n = static_cast<std::uint32_t>(commands.words().size());
-  std::vector<std::uint32_t> words{0x31504F43, 0x00100001, configuration, 0x10066001, 5, 5, 5, 2 | (n >> 16) << 8 | n << 16};
+  std::vector<std::uint32_t> words{
+      0x31504F43, 0x00100001, configuration, 0x10066001, 5, 5, 5, 2 | (n >> 16) << 8 | n << 16};
   words.insert(words.end(), commands.words().begin(), commands.words().end());
   return bytes_of(words);
 }
 
 inline Bytes cop2(std::uint32_t configuration, const Commands& commands) {
   const auto rest = static_cast<std::uint32_t>(64 + 4 * commands.words().size() - 16);
-  std::vector<std::uint32_t> words{0x32504F43, 1, rest, 0, 1, rest - 8, 36, 0x4D554556, 1, 20, configuration, 0x10066001, 1, 0, 0,
-                                   0xFFFFFFFF};
+  std::vector<std::uint32_t> words{0x32504F43, 1,  rest,          0,          1, rest - 8, 36, 0x4D554556,
+                                   1,          20, configuration, 0x10066001, 1, 0,        0,  0xFFFFFFFF};
   words.insert(words.end(), commands.words().begin(), commands.words().end());
   return bytes_of(words);
 }

@@ -45,11 +45,13 @@ class Contents {
 
   template <class Compare>
   bool same_once(const Key& key, std::uint64_t work, const Compare& compare) {
-    constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 32;  // bytes: seconds; real models need a few times their size
+    constexpr std::uint64_t kMaxWork = std::uint64_t{1}
+                                       << 32;  // bytes: seconds; real models need a few times their size
     if (same_.contains(key)) return true;
     work_ += work;
     if (work_ > kMaxWork) {
-      fail(ErrorCode::unsupported, "command stream", "its operations read the same bytes over and over in different ways");
+      fail(ErrorCode::unsupported, "command stream",
+           "its operations read the same bytes over and over in different ways");
     }
     if (!compare()) return false;
     same_.insert(key);
@@ -138,7 +140,8 @@ class ProgramPair {
 
  private:
   std::string differ(const std::string& what) const {
-    return fmt::format("{} (operation 0x{:03X}): {}", where_of(a_, op_a_.word), static_cast<unsigned>(op_a_.opcode), what);
+    return fmt::format("{} (operation 0x{:03X}): {}", where_of(a_, op_a_.word), static_cast<unsigned>(op_a_.opcode),
+                       what);
   }
 
   void follow_writes(const Program& program, std::size_t& next, const Operation& operation) {
@@ -180,7 +183,8 @@ class ProgramPair {
     if (!a.origin) return a.address == b.address && a.size == b.size;
     const std::uint64_t offset_a = a.origin->offset, offset_b = b.origin->offset;
     switch (a.role) {
-      case Reference::Role::weights: return contents_.same_streams(before_.stream_at(offset_a), after_.stream_at(offset_b));
+      case Reference::Role::weights:
+        return contents_.same_streams(before_.stream_at(offset_a), after_.stream_at(offset_b));
       case Reference::Role::scales: return a.size == b.size && contents_.same_bytes(offset_a, offset_b, a.size);
       case Reference::Role::dma: return contents_.same_copies(a, b);
       case Reference::Role::fixed_dma:
@@ -217,7 +221,8 @@ class ProgramPair {
 
 std::optional<std::string> first_difference(const Analysis& before, const Analysis& after, const StreamsMatch& match) {
   if (before.programs.size() != after.programs.size()) {
-    return fmt::format("{} NPU operators in the first, {} in the second", before.programs.size(), after.programs.size());
+    return fmt::format("{} NPU operators in the first, {} in the second", before.programs.size(),
+                       after.programs.size());
   }
   Contents contents(before, after, match);
   for (std::size_t i = 0; i < before.programs.size(); ++i) {

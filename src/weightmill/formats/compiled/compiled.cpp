@@ -46,8 +46,8 @@ std::vector<std::uint8_t> replace_compiled(std::span<const std::uint8_t> file, s
   const CompiledFormat format = format_of(file);
   if (format == CompiledFormat::tflite) return replace_compiled_tflite(file, name, payloads, read_only);
   if (payloads.size() != 1 || read_only.size() != 1) {
-    fail(ErrorCode::bad_request, name, fmt::format("{} payloads and {} read-only tensors for one operator", payloads.size(),
-                                                   read_only.size()));
+    fail(ErrorCode::bad_request, name,
+         fmt::format("{} payloads and {} read-only tensors for one operator", payloads.size(), read_only.size()));
   }
   return format == CompiledFormat::vela_raw ? replace_vela_raw(file, name, payloads[0], read_only[0])
                                             : replace_vela_bin_stream(file, name, payloads[0], read_only[0]);

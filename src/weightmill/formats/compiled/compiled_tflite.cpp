@@ -66,7 +66,8 @@ class Finder {
     const Vector subgraphs = tables(model_, 2);
     for (std::size_t i = 0; i < subgraphs.length; ++i) read_subgraph(i, element(subgraphs, i));
     if (located_.operators.empty()) {
-      fail(ErrorCode::unsupported, file_.name(), "nothing to do: it has no ethos-u operator; was it compiled for Ethos-U?");
+      fail(ErrorCode::unsupported, file_.name(),
+           "nothing to do: it has no ethos-u operator; was it compiled for Ethos-U?");
     }
     return std::move(located_);
   }
@@ -119,8 +120,8 @@ class Finder {
   std::size_t tensor_index(const Vector& indices, std::size_t i, const Vector& tensors) const {
     const std::uint32_t index = file_.u32(indices.data() + 4 * i);
     if (index >= tensors.length) {
-      fail(ErrorCode::bad_file, file_.name(), fmt::format("an operator uses tensor {} of {}", static_cast<std::int32_t>(index),
-                                                          tensors.length));
+      fail(ErrorCode::bad_file, file_.name(),
+           fmt::format("an operator uses tensor {} of {}", static_cast<std::int32_t>(index), tensors.length));
     }
     return index;
   }
@@ -129,7 +130,8 @@ class Finder {
   void use_tensors(const Vector& indices, const Vector& tensors, std::size_t first) {
     constexpr std::uint32_t kNone = 0xFFFFFFFF;  // an optional input that is left out
     n_uses_ += indices.length;
-    if (n_uses_ > file_.bytes().size()) {  // operators may share their lists; a sound file is longer than they are together
+    // Operators may share their lists; a sound file is longer than they are together.
+    if (n_uses_ > file_.bytes().size()) {
       fail(ErrorCode::unsupported, file_.name(), "its operators share their lists of tensors");
     }
     for (std::size_t i = first; i < indices.length; ++i) {
@@ -144,7 +146,8 @@ class Finder {
     if (file_.number(op, 9, 8) != 0 || file_.number(op, 10, 8) != 0) {
       fail(ErrorCode::unsupported, name, "has options behind the flatbuffer");
     }
-    if (file_.number(op, 11, 1) != 0) fail(ErrorCode::unsupported, name, "has options of StableHLO or another newer kind");
+    if (file_.number(op, 11, 1) != 0)
+      fail(ErrorCode::unsupported, name, "has options of StableHLO or another newer kind");
     const Vector inputs = file_.vector_field(op, 1, 4);
     const bool is_npu = is_npu_[code];
     use_tensors(inputs, tensors, is_npu ? 2 : 0);
@@ -157,15 +160,18 @@ class Finder {
   void read_npu_operator(const std::string& name, const Table& op, const Vector& inputs, const Vector& tensors) {
     const Vector options = file_.vector_field(op, 5, 1);
     const auto bytes = file_.bytes().subspan(options.length == 0 ? 0 : options.data(), options.length);
-    if (!std::equal(bytes.begin(), bytes.end(), std::begin(kNpuOptions), std::end(kNpuOptions)) || file_.number(op, 6, 1) != 0) {
+    if (!std::equal(bytes.begin(), bytes.end(), std::begin(kNpuOptions), std::end(kNpuOptions)) ||
+        file_.number(op, 6, 1) != 0) {
       fail(ErrorCode::bad_file, name, "its custom options are not 01 04 01, as the driver of Ethos-U wants them");
     }
     if (inputs.length < 4) {
-      fail(ErrorCode::bad_file, name, fmt::format("has {} inputs, wanted at least 4: commands, read-only data, scratch, fast scratch",
-                                                  inputs.length));
+      fail(ErrorCode::bad_file, name,
+           fmt::format("has {} inputs, wanted at least 4: commands, read-only data, scratch, fast scratch",
+                       inputs.length));
     }
     const std::size_t payload = tensor_index(inputs, 0, tensors), read_only = tensor_index(inputs, 1, tensors);
-    if (++uses_[payload].as_payload > 1) fail(ErrorCode::bad_file, name, "shares its command tensor with another operator");
+    if (++uses_[payload].as_payload > 1)
+      fail(ErrorCode::bad_file, name, "shares its command tensor with another operator");
     Located::NpuOperator located{name, byte_tensor(name, "input 0 (commands)", element(tensors, payload)), 0};
     if (++uses_[read_only].as_read_only == 1) {
       read_only_of_tensor_[read_only] = located_.read_only.size();
@@ -181,8 +187,9 @@ class Finder {
     if (buffer_uses_[index] != 1) fail(ErrorCode::bad_file, name, fmt::format("{} shares its buffer {}", what, index));
     if (file_.number(tensor, 1, 1) != kUint8 || result.shape.length != 1 || result.data.position == 0 ||
         file_.u32(result.shape.data()) != result.data.length) {
-      fail(ErrorCode::bad_file, name, fmt::format("{} is not UINT8 of one dimension, as long as its buffer of {} bytes", what,
-                                                  result.data.length));
+      fail(
+          ErrorCode::bad_file, name,
+          fmt::format("{} is not UINT8 of one dimension, as long as its buffer of {} bytes", what, result.data.length));
     }
     return result;
   }
@@ -217,7 +224,8 @@ struct Opened {
       : file(bytes, std::string(name)), map(file, tflite_model_schema()), located(Finder(file).find()) {
     const auto require_own = [&](const Vector& vector) {
       if (map.n_references(vector.position) == 1) return;
-      fail(ErrorCode::unsupported, file.name(), fmt::format("the vector at byte {} is used for two things", vector.position));
+      fail(ErrorCode::unsupported, file.name(),
+           fmt::format("the vector at byte {} is used for two things", vector.position));
     };
     const auto require_own_tensor = [&](const ByteTensor& tensor) {
       require_own(tensor.shape);

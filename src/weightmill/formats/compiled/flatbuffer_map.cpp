@@ -64,8 +64,9 @@ std::vector<std::uint8_t> replace_bytes(std::span<const std::uint8_t> bytes, con
 
 void FlatFile::require(std::size_t position, std::size_t size_bytes) const {
   if (position <= bytes_.size() && size_bytes <= bytes_.size() - position) return;
-  fail(ErrorCode::bad_file, name_, fmt::format("an offset leads to byte {}, outside the file of {} bytes; it is damaged or "
-                                               "truncated", position, bytes_.size()));
+  fail(ErrorCode::bad_file, name_,
+       fmt::format("an offset leads to byte {}, outside the file of {} bytes; it is damaged or truncated",
+                   position, bytes_.size()));
 }
 
 std::uint8_t FlatFile::u8(std::size_t position) const {
@@ -119,7 +120,8 @@ std::optional<std::size_t> FlatFile::field(const Table& table, unsigned id, std:
   const std::size_t offset = u16(table.vtable + entry);
   if (offset == 0) return std::nullopt;
   if (offset + size_bytes > table.size) {
-    fail(ErrorCode::bad_file, name_, fmt::format("field {} of the table at byte {} is outside the table", id, table.position));
+    fail(ErrorCode::bad_file, name_,
+         fmt::format("field {} of the table at byte {} is outside the table", id, table.position));
   }
   return table.position + offset;
 }
@@ -143,7 +145,8 @@ FlatbufferMap::FlatbufferMap(const FlatFile& file, const TableSchema& root) : fi
 
 void FlatbufferMap::add_offset(std::size_t location) {
   if (!seen_locations_.insert(location).second) {
-    fail(ErrorCode::bad_file, file_.name(), fmt::format("the offset at byte {} belongs to two parts of the file", location));
+    fail(ErrorCode::bad_file, file_.name(),
+         fmt::format("the offset at byte {} belongs to two parts of the file", location));
   }
   offsets_.push_back({location, file_.target(location)});
 }
@@ -162,7 +165,8 @@ void FlatbufferMap::require_known_fields(const FlatFile::Table& table, const Tab
   for (std::size_t id = schema.last_field + 1; 4 + 2 * id + 2 <= table.vtable_size; ++id) {
     if (file_.u16(table.vtable + 4 + 2 * id) == 0) continue;
     fail(ErrorCode::unsupported, file_.name(),
-         fmt::format("{} has field {}, of a newer schema; the last one known here is {}", schema.name, id, schema.last_field));
+         fmt::format("{} has field {}, of a newer schema; the last one known here is {}", schema.name, id,
+                     schema.last_field));
   }
 }
 
@@ -171,13 +175,15 @@ void FlatbufferMap::follow(const FlatFile::Table& table, const TableSchema& sche
   for (const TableSchema::Field& field : schema.fields) follow_field(table, schema, field);
 }
 
-void FlatbufferMap::follow_field(const FlatFile::Table& table, const TableSchema& schema, const TableSchema::Field& field) {
+void FlatbufferMap::follow_field(const FlatFile::Table& table, const TableSchema& schema,
+                                 const TableSchema::Field& field) {
   const auto location = file_.field(table, field.id, 4);
   if (!location) return;
   const unsigned type = field.type_field ? static_cast<unsigned>(file_.number(table, *field.type_field, 1)) : 0;
   const TableSchema* child = field.pick != nullptr ? field.pick(type) : nullptr;
   if (field.pick != nullptr && child == nullptr) {
-    fail(ErrorCode::unsupported, file_.name(), fmt::format("{} has options of type {}, which is not known here", schema.name, type));
+    fail(ErrorCode::unsupported, file_.name(),
+         fmt::format("{} has options of type {}, which is not known here", schema.name, type));
   }
   if (field.kind == TableSchema::Field::Kind::table) return add_table(*location, *child);
   add_offset(*location);
@@ -195,10 +201,12 @@ std::size_t FlatbufferMap::n_references(std::size_t position) const {
 
 void FlatbufferMap::require_free(const std::vector<ByteEdit>& edits) const {
   for (const Part& part : parts_) {
-    const auto edit = std::partition_point(edits.begin(), edits.end(), [&](const ByteEdit& e) { return e.end <= part.begin; });
+    const auto edit =
+        std::partition_point(edits.begin(), edits.end(), [&](const ByteEdit& e) { return e.end <= part.begin; });
     if (edit == edits.end() || edit->begin >= part.end) continue;
     if (part.begin == edit->begin && part.end <= edit->end) continue;  // the part that is edited
-    fail(ErrorCode::unsupported, file_.name(), fmt::format("bytes {} to {} are used for two things", part.begin, part.end));
+    fail(ErrorCode::unsupported, file_.name(),
+         fmt::format("bytes {} to {} are used for two things", part.begin, part.end));
   }
 }
 

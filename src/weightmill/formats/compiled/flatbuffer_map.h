@@ -80,8 +80,8 @@ struct ByteEdit {
 /// Every offset and table of a flatbuffer, so that parts of it can change their length in place.
 class FlatbufferMap {
  public:
-  /// Follows all offsets from the root. Throws: bad_file if one leads outside the file or parts overlap; unsupported if a
-  /// table has fields that `root` does not know.
+  /// Follows all offsets from the root. Throws: bad_file if one leads outside the file or parts overlap; unsupported if
+  /// a table has fields that `root` does not know.
   FlatbufferMap(const FlatFile& file, const TableSchema& root);
 
   /// How many offsets point to `position`.

@@ -44,12 +44,14 @@ const TableSchema* sparse_index_vector(unsigned type) {
 }
 const TableSchema kDimensionMetadata{"a DimensionMetadata", 5, {union_of(3, 2, sparse_index_vector),
                                                                 union_of(5, 4, sparse_index_vector)}};
-const TableSchema kSparsity{"a SparsityParameters", 2, {vector_of(0, 4), vector_of(1, 4), tables_of<kDimensionMetadata>(2)}};
+const TableSchema kSparsity{
+    "a SparsityParameters", 2, {vector_of(0, 4), vector_of(1, 4), tables_of<kDimensionMetadata>(2)}};
 
 const TableSchema kVariantSubType{"a VariantSubType", 2, {vector_of(0, 4)}};
-const TableSchema kTensor{"a Tensor", 9,
-                          {vector_of(0, 4), string_at(3), table_of<kQuantization>(4), table_of<kSparsity>(6), vector_of(7, 4),
-                           tables_of<kVariantSubType>(9)}};
+const TableSchema kTensor{"a Tensor",
+                          9,
+                          {vector_of(0, 4), string_at(3), table_of<kQuantization>(4), table_of<kSparsity>(6),
+                           vector_of(7, 4), tables_of<kVariantSubType>(9)}};
 
 const TableSchema kPlainOptions{"operator options", kAnyField, {}};
 const TableSchema kConcatEmbeddingsOptions{"ConcatEmbeddingsOptions", kAnyField, {vector_of(1, 4), vector_of(2, 4)}};
@@ -70,16 +72,18 @@ const TableSchema* builtin_options(unsigned type) {
   }
 }
 const TableSchema* second_options(unsigned) { return nullptr; }  // StableHLO and newer: not known here
-const TableSchema kOperator{"an Operator", 13,
-                            {vector_of(1, 4), vector_of(2, 4), union_of(4, 3, builtin_options), vector_of(5, 1), vector_of(7, 1),
-                             vector_of(8, 4), union_of(12, 11, second_options)}};
+const TableSchema kOperator{"an Operator",
+                            13,
+                            {vector_of(1, 4), vector_of(2, 4), union_of(4, 3, builtin_options), vector_of(5, 1),
+                             vector_of(7, 1), vector_of(8, 4), union_of(12, 11, second_options)}};
 
-const TableSchema kSubGraph{"a SubGraph", 5,
-                            {tables_of<kTensor>(0), vector_of(1, 4), vector_of(2, 4), tables_of<kOperator>(3), string_at(4)}};
+const TableSchema kSubGraph{
+    "a SubGraph", 5, {tables_of<kTensor>(0), vector_of(1, 4), vector_of(2, 4), tables_of<kOperator>(3), string_at(4)}};
 const TableSchema kBuffer{"a Buffer", 2, {vector_of(0, 1)}};
 const TableSchema kMetadata{"a Metadata", 1, {string_at(0)}};
 const TableSchema kTensorMap{"a TensorMap", 1, {string_at(0)}};
-const TableSchema kSignatureDef{"a SignatureDef", 4, {tables_of<kTensorMap>(0), tables_of<kTensorMap>(1), string_at(2)}};
+const TableSchema kSignatureDef{
+    "a SignatureDef", 4, {tables_of<kTensorMap>(0), tables_of<kTensorMap>(1), string_at(2)}};
 const TableSchema kModel{"the Model", 7,
                          {tables_of<kOperatorCode>(1), tables_of<kSubGraph>(2), string_at(3), tables_of<kBuffer>(4),
                           vector_of(5, 4), tables_of<kMetadata>(6), tables_of<kSignatureDef>(7)}};

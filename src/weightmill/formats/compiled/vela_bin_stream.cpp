@@ -66,7 +66,8 @@ const Block& only(const std::vector<Block>& blocks, std::string_view wanted, std
 std::vector<Block> read_blocks(Bytes file, std::string_view name) {
   std::vector<Block> blocks;
   for (std::size_t at = 0; at < file.size(); at = blocks.back().end) blocks.push_back(read_block(file, at, name));
-  if (blocks.empty() || blocks.front().name != kFirst) fail(ErrorCode::bad_file, name, fmt::format("does not start with {}", kFirst));
+  if (blocks.empty() || blocks.front().name != kFirst)
+    fail(ErrorCode::bad_file, name, fmt::format("does not start with {}", kFirst));
   if (blocks.back().name != kLast || blocks.back().size != 0) {
     fail(ErrorCode::bad_file, name, fmt::format("does not end with {}; it is truncated", kLast));
   }
@@ -97,7 +98,8 @@ CompiledParts open_vela_bin_stream(Bytes file, std::string_view name) {
 std::vector<std::uint8_t> replace_vela_bin_stream(Bytes file, std::string_view name, Bytes payload, Bytes read_only) {
   std::vector<std::uint8_t> result;
   for (const Block& block : read_blocks(file, name)) {
-    const Bytes header = file.subspan(block.begin, kHeaderBytes), whole = file.subspan(block.begin, block.end - block.begin);
+    const Bytes header = file.subspan(block.begin, kHeaderBytes),
+                whole = file.subspan(block.begin, block.end - block.begin);
     if (block.name == kPayloadBlock) {
       append_block(result, header, payload);
     } else if (block.name == kReadOnlyBlock) {

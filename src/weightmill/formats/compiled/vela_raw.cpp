@@ -22,14 +22,16 @@ constexpr std::string_view kPayloadMember = "cmd_data.npy", kReadOnlyMember = "w
 
 /// A number of `size` bytes, little endian. Throws: bad_file if it is not inside the file.
 std::uint32_t number(Bytes file, std::size_t at, std::size_t size, std::string_view name) {
-  if (at > file.size() || size > file.size() - at) fail_file(name, fmt::format("the archive ends early, at byte {}", file.size()));
+  if (at > file.size() || size > file.size() - at)
+    fail_file(name, fmt::format("the archive ends early, at byte {}", file.size()));
   std::uint32_t value = 0;
   for (std::size_t i = 0; i < size; ++i) value |= std::uint32_t{file[at + i]} << (8 * i);
   return value;
 }
 
 Bytes part(Bytes file, std::size_t at, std::size_t size, std::string_view name) {
-  if (at > file.size() || size > file.size() - at) fail_file(name, fmt::format("a member at byte {} is not all in the archive", at));
+  if (at > file.size() || size > file.size() - at)
+    fail_file(name, fmt::format("a member at byte {} is not all in the archive", at));
   return file.subspan(at, size);
 }
 
@@ -93,7 +95,8 @@ Archive read_archive(Bytes file, std::string_view name) {
     at += archive.members.back().central_bytes;
   }
   if (at > archive.end) fail_file(name, "the archive's directory is broken");
-  std::sort(archive.members.begin(), archive.members.end(), [](const Member& a, const Member& b) { return a.local < b.local; });
+  std::sort(archive.members.begin(), archive.members.end(),
+            [](const Member& a, const Member& b) { return a.local < b.local; });
   for (std::size_t i = 0; i < archive.members.size(); ++i) {
     const std::size_t next = i + 1 < archive.members.size() ? archive.members[i + 1].local : archive.directory;
     if (archive.members[i].local + kLocalBytes > next) fail_file(name, "members of the archive overlap");
@@ -106,7 +109,8 @@ std::string where_of(std::string_view name, std::string_view member) { return fm
 Bytes stored_data(const Archive& archive, std::string_view wanted, std::string_view name) {
   const auto is_wanted = [&](const Member& member) { return member.name == wanted; };
   const auto member = std::find_if(archive.members.begin(), archive.members.end(), is_wanted);
-  if (member == archive.members.end()) fail_file(name, fmt::format("has no {}; was it made with Vela's --output-format raw?", wanted));
+  if (member == archive.members.end())
+    fail_file(name, fmt::format("has no {}; was it made with Vela's --output-format raw?", wanted));
   if (std::count_if(archive.members.begin(), archive.members.end(), is_wanted) > 1) {
     fail_file(name, fmt::format("has two members {}", wanted));
   }
@@ -123,7 +127,8 @@ Bytes stored_data(const Archive& archive, std::string_view wanted, std::string_v
 /// The text of a .npy header.
 std::string_view header_text(Bytes npy, std::size_t& data_offset, std::string_view where) {
   constexpr std::uint8_t kMagic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
-  if (npy.size() < 10 || !std::equal(std::begin(kMagic), std::end(kMagic), npy.begin())) fail_file(where, "is no .npy array");
+  if (npy.size() < 10 || !std::equal(std::begin(kMagic), std::end(kMagic), npy.begin()))
+    fail_file(where, "is no .npy array");
   const std::size_t width = npy[6] == 1 ? 2 : 4;
   const std::size_t length = number(npy, 8, width, where);
   const Bytes text = part(npy, 8 + width, length, where);
@@ -216,10 +221,12 @@ std::vector<std::uint8_t> replace_vela_raw(Bytes file, std::string_view name, By
   for (std::size_t i = 0; i < archive.members.size(); ++i) {
     const Member& member = archive.members[i];
     const std::size_t next = i + 1 < archive.members.size() ? archive.members[i + 1].local : archive.directory;
-    const Bytes entry = file.subspan(member.central, member.central_bytes), whole = file.subspan(member.local, next - member.local);
+    const Bytes entry = file.subspan(member.central, member.central_bytes),
+                whole = file.subspan(member.local, next - member.local);
     std::vector<std::uint8_t> central(entry.begin(), entry.end()), bytes(whole.begin(), whole.end());
     if (member.name == kPayloadMember) bytes = stored_member(archive, member, npy_of(payload, payload_form), central);
-    if (member.name == kReadOnlyMember) bytes = stored_member(archive, member, npy_of(read_only, read_only_form), central);
+    if (member.name == kReadOnlyMember)
+      bytes = stored_member(archive, member, npy_of(read_only, read_only_form), central);
     put(central, 42, static_cast<std::uint32_t>(result.size()), 4);
     append(result, bytes);
     append(directory, central);
