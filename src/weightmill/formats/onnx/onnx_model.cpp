@@ -44,7 +44,7 @@ void visit_graph(GraphProto& graph, const Visit& visit) {
 
 /// Parses a model whose payloads stay where they are in the file.
 void parse_without_payloads(const std::shared_ptr<const MappedFile>& file, ModelProto& proto, PayloadTable& payloads) {
-  constexpr std::size_t kHandleBytes = 8;  // PayloadTable::add()
+  static constexpr std::size_t kHandleBytes = 8;  // PayloadTable::add()
   const auto bytes = file->bytes();
   const RawDataReplacer cut(bytes, file->name(), [](auto) { return kHandleBytes; });
   std::string skeleton;
