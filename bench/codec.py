@@ -16,7 +16,7 @@ def main() -> None:
     import ethosu.mlw_codec as vela
 
     regor = RegorCodec()
-    print(f"{'weights':<15} {'':<10} {'MW/s':>7} {'Vela':>7} {'faster':>8} {'spread':>7} {'bytes':>9} {'Vela':>9}")
+    print(f"{'weights':<15} {'':<30} {'MW/s':>7} {'Vela':>7} {'faster':>8} {'spread':>7} {'bytes':>9} {'Vela':>9}")
     for case, arrays in (made() | micro_wakeword() | shared_models(REPOSITORY.parent / "shared/models")).items():
         measure(case, arrays, vela, regor)
 

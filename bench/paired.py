@@ -8,17 +8,27 @@ from collections.abc import Callable
 class Paired:
     """Times of several functions, taken in turn, in CPU time of this thread.
 
-    What matters is the ratio within one turn: both halves saw the same machine. Reported are its median and its spread,
-    the distance between the quartiles.
+    In each turn a function runs until it has taken a while, so that caches and branch predictors are its own. What matters
+    is the ratio within one turn: both halves saw the same machine. Reported are its median and its spread, the distance
+    between the quartiles.
     """
+
+    _WHILE_SECONDS = 0.03
 
     def __init__(self, functions: dict[str, Callable[[], object]], turns: int = 7) -> None:
         self._times: dict[str, list[float]] = {name: [] for name in functions}
+        n_calls = {name: 1 + int(self._WHILE_SECONDS / self._time(call, 1)) for name, call in functions.items()}
         for _ in range(turns):
-            for name, function in functions.items():
-                begin = time.thread_time()
-                function()
-                self._times[name].append(time.thread_time() - begin)
+            for name, call in functions.items():
+                self._times[name].append(self._time(call, n_calls[name]))
+
+    @staticmethod
+    def _time(call: Callable[[], object], n_calls: int) -> float:
+        """Seconds for one call, the mean of several."""
+        begin = time.thread_time()
+        for _ in range(n_calls):
+            call()
+        return (time.thread_time() - begin) / n_calls
 
     def seconds(self, name: str) -> float:
         return statistics.median(self._times[name])
