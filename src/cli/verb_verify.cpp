@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
@@ -33,7 +34,7 @@ void print_report(const VerifyReport& report, bool with_model) {
 }
 
 int run(const VerifyArguments& arguments) {
-  if (!is_packed(arguments.first) && is_compiled_file(arguments.first)) {
+  if (!std::filesystem::is_directory(arguments.first) && !is_packed(arguments.first) && is_compiled_file(arguments.first)) {
     return verify_compiled_models(arguments.first, arguments.second, arguments.common);
   }
   if (!is_packed(arguments.first)) {

@@ -31,7 +31,7 @@ void on_each_target(const Body& body) {
 /// Bytes of `values`, one byte off any alignment.
 std::vector<std::uint8_t> unaligned(const std::vector<float>& values) {
   std::vector<std::uint8_t> bytes(4 * values.size() + 1);
-  std::memcpy(bytes.data() + 1, values.data(), 4 * values.size());
+  if (!values.empty()) std::memcpy(bytes.data() + 1, values.data(), 4 * values.size());
   return bytes;
 }
 
