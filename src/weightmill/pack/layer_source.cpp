@@ -64,6 +64,7 @@ class LayerFinder {
   std::vector<Roles> roles_of_node() const;
   std::vector<Roles> lstm_roles() const;
   std::vector<Roles> svdf_roles() const;
+  void list_lstm_extras(std::vector<FoundLayer>& out) const;
 
   const Tensor* tensor(int number) const;
   int input(std::size_t slot) const { return slot < node_.inputs.size() ? node_.inputs[slot] : -1; }
@@ -181,6 +182,24 @@ void LayerFinder::find(std::vector<FoundLayer>& out) const {
     return;
   }
   for (const Roles& roles : roles_of_node()) out.push_back(examine(roles));
+  if (is_lstm) list_lstm_extras(out);
+}
+
+/// What a full LSTM may have besides its eight matrices.
+void LayerFinder::list_lstm_extras(std::vector<FoundLayer>& out) const {
+  constexpr std::array<std::pair<std::size_t, std::string_view>, 8> kExtras{{{9, "peephole weights"},
+                                                                            {10, "peephole weights"},
+                                                                            {11, "peephole weights"},
+                                                                            {16, "a projection matrix"},
+                                                                            {20, "layer normalisation"},
+                                                                            {21, "layer normalisation"},
+                                                                            {22, "layer normalisation"},
+                                                                            {23, "layer normalisation"}}};
+  for (const auto& [slot, what] : kExtras) {
+    if (tensor(input(slot)) == nullptr) continue;
+    out.emplace_back(not_packed({std::string(what), input(slot)},
+                                fmt::format("{}: the gates' eight matrices are packed, nothing else of an LSTM", what)));
+  }
 }
 
 // ---- Whether a matrix can be packed -------------------------------------------------------------------------------

@@ -151,6 +151,24 @@ TEST(LayerSource, TakesAnLstmMatrixByMatrix) {
   EXPECT_EQ(last.bias[2], 0);
 }
 
+TEST(LayerSource, ListsWhatAnLstmHasBesidesItsMatrices) {
+  ModelBuilder b;
+  std::vector<int> inputs{b.tensor("x", DType::i8, {1, 5, 7})};
+  for (int k = 0; k < 8; ++k) inputs.push_back(b.fill_randomly(b.tensor("w", DType::i8, {6, k < 4 ? 7 : 6}), 3));
+  inputs.push_back(b.fill_randomly(b.tensor("peephole", DType::i16, {6}), 4));
+  inputs.resize(12, -1);
+  for (int k = 0; k < 4; ++k) inputs.push_back(b.bias(6));
+  inputs.push_back(b.fill_randomly(b.tensor("projection", DType::i8, {6, 6}), 5));
+  inputs.resize(18, -1);
+  inputs.push_back(b.tensor("state", DType::i8, {1, 6}, {0.03f}));
+  inputs.resize(24, -1);
+  b.node(OpKind::lstm, "LSTM", inputs, {b.tensor("y", DType::i8, {1, 5, 6})});
+  const auto found = find_layers(b.model(), ScalingRule::vela5);
+  ASSERT_EQ(found.size(), 10u);
+  EXPECT_EQ(std::get<NotPacked>(found[8]).tensor, "peephole");
+  EXPECT_THAT(std::get<NotPacked>(found[9]).reason, HasSubstr("projection"));
+}
+
 TEST(LayerSource, TakesAnSvdfsMatricesWhereTheyFit) {
   ModelBuilder b;
   const int x = b.tensor("x", DType::i8, {1, 7});
