@@ -12,10 +12,19 @@ namespace weightmill::cli {
 namespace {
 
 std::vector<std::string> cells_of(const StreamRow& row) {
-  return {row.program, std::to_string(row.first_op), row.op, std::to_string(row.core), std::to_string(row.region),
-          with_thin_groups(row.offset), with_thin_groups(row.size_bytes), with_thin_groups(row.weights),
-          fmt::format("{:.2f}", row.bits_per_weight()), with_thin_groups(row.zeros), std::to_string(row.distinct),
-          std::to_string(row.uses), row.sparse ? row.format + ", sparse" : row.format};
+  return {row.program,
+          std::to_string(row.first_op),
+          row.op,
+          std::to_string(row.core),
+          std::to_string(row.region),
+          with_thin_groups(row.offset),
+          with_thin_groups(row.size_bytes),
+          with_thin_groups(row.weights),
+          fmt::format("{:.2f}", row.bits_per_weight()),
+          with_thin_groups(row.zeros),
+          std::to_string(row.distinct),
+          std::to_string(row.uses),
+          row.sparse ? row.format + ", sparse" : row.format};
 }
 
 std::string share(std::uint64_t part, std::uint64_t whole) {

@@ -24,12 +24,16 @@ enum ExitStatus { kSuccess = 0, kCheckFailed = 1, kUsage = 2, kBadInput = 3, kUn
 
 int exit_status(ErrorCode code) {
   switch (code) {
-    case ErrorCode::bad_option: return kUsage;
+    case ErrorCode::bad_option:
+      return kUsage;
     case ErrorCode::bad_file:
     case ErrorCode::bad_stream:
-    case ErrorCode::bad_request: return kBadInput;
-    case ErrorCode::unsupported: return kUnsupported;
-    case ErrorCode::internal: return kInternal;
+    case ErrorCode::bad_request:
+      return kBadInput;
+    case ErrorCode::unsupported:
+      return kUnsupported;
+    case ErrorCode::internal:
+      return kInternal;
   }
   return kInternal;
 }
@@ -84,8 +88,8 @@ int report_usage_error(const CLI::App& app, const Verbs& verbs, const std::vecto
   }
   print_error(text);
   const auto parsed = app.get_subcommands();
-  fmt::print(stderr, "       weightmill {}{}--help says what there is\n", parsed.empty() ? "" : parsed.front()->get_name(),
-             parsed.empty() ? "" : " ");
+  fmt::print(stderr, "       weightmill {}{}--help says what there is\n",
+             parsed.empty() ? "" : parsed.front()->get_name(), parsed.empty() ? "" : " ");
   return kUsage;
 }
 

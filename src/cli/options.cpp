@@ -34,7 +34,8 @@ std::vector<std::string> Verbs::names() const {
 
 std::string not_a_word(const std::string& word, const std::vector<std::string>& words) {
   const auto meant = nearest(word, words);
-  return fmt::format("'{}' is not one of: {}{}", word, fmt::join(words, ", "), meant ? fmt::format("; did you mean {}?", *meant) : "");
+  return fmt::format("'{}' is not one of: {}{}", word, fmt::join(words, ", "),
+                     meant ? fmt::format("; did you mean {}?", *meant) : "");
 }
 
 std::vector<std::string> with_kebab_case_flags(int argc, const char* const* argv) {

@@ -54,7 +54,8 @@ void print_report(const FoldReport& report) {
   std::vector<std::vector<std::string>> rows;
   for (const FoldedTensor& tensor : report.tensors) rows.push_back(row_of(tensor));
   if (!rows.empty()) {
-    fmt::print("{}\n", format_table({"tensor", "type", "bytes before", "after", "error in steps", "zero point", ""}, rows, "<<>>><<"));
+    fmt::print("{}\n", format_table({"tensor", "type", "bytes before", "after", "error in steps", "zero point", ""},
+                                    rows, "<<>>><<"));
   }
   fmt::print("{} folded, {} zero points dropped, {} left; {} -> {} bytes\n", report.count(FoldOutcome::folded),
              std::ranges::count_if(report.tensors, &FoldedTensor::zero_point_dropped), report.count(FoldOutcome::left),
@@ -79,17 +80,21 @@ void add_fold(Verbs& verbs) {
   auto arguments = std::make_shared<FoldArguments>();
   CLI::App& verb = verbs.add("fold", "Fake-quantized constants of an OpenVINO IR or an ONNX model -> integer constants",
                              arguments->common, [arguments] { return run(*arguments); });
-  verb.add_option("MODEL", arguments->input, "OpenVINO IR (.xml, with the .bin beside it) or ONNX model, of any size")->required();
+  verb.add_option("MODEL", arguments->input, "OpenVINO IR (.xml, with the .bin beside it) or ONNX model, of any size")
+      ->required();
   verb.add_option("-o,--output", arguments->output, "Where the result goes; not the input");
   verb.add_option("--semantics", arguments->semantics, "Whose codes for OpenVINO IR: strict, openvino or mo2021")
-      ->check(CLI::IsMember({"strict", "openvino", "mo2021"}))->capture_default_str();
+      ->check(CLI::IsMember({"strict", "openvino", "mo2021"}))
+      ->capture_default_str();
   verb.add_flag("--strict", arguments->options.fail_on_left, "A weight that cannot be folded is an error");
   verb.add_flag("--fold-16-bit", arguments->options.fold_16_bit, "Also make 16-bit codes");
   verb.add_flag("--zero-points-of-chains", arguments->options.zero_points_of_chains,
                 "Also drop zero points of constants that are integers already");
   verb.add_flag("--disable-weights-compression", arguments->disable_compression, "Copy the model as it is");
-  verb.add_option("--external-data", arguments->external_data, "ONNX: tensors beside the model file: auto, never or always")
-      ->check(CLI::IsMember({"auto", "never", "always"}))->capture_default_str();
+  verb.add_option("--external-data", arguments->external_data,
+                  "ONNX: tensors beside the model file: auto, never or always")
+      ->check(CLI::IsMember({"auto", "never", "always"}))
+      ->capture_default_str();
   verb.add_flag("--dry-run", arguments->dry_run, "Do all the work, write nothing");
 }
 

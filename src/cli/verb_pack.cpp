@@ -22,11 +22,17 @@ struct PackArguments {
   bool c_array = false, dry_run = false;
 };
 
-const std::map<std::string, ScalingRule> kScalings{{"2020", ScalingRule::v2020}, {"vela5", ScalingRule::vela5}, {"regor", ScalingRule::regor}};
-const std::map<std::string, FormatChoice> kFormats{{"smallest", FormatChoice::smallest}, {"standard", FormatChoice::standard}, {"sparse", FormatChoice::sparse}, {"fast", FormatChoice::fast}};
+const std::map<std::string, ScalingRule> kScalings{
+    {"2020", ScalingRule::v2020}, {"vela5", ScalingRule::vela5}, {"regor", ScalingRule::regor}};
+const std::map<std::string, FormatChoice> kFormats{{"smallest", FormatChoice::smallest},
+                                                   {"standard", FormatChoice::standard},
+                                                   {"sparse", FormatChoice::sparse},
+                                                   {"fast", FormatChoice::fast}};
 
 int run(PackArguments& arguments) {
-  if (arguments.output.empty() && !arguments.dry_run) fail(ErrorCode::bad_option, "--output", "is missing: -o DIR/ says where the result goes (--dry-run writes nothing)");
+  if (arguments.output.empty() && !arguments.dry_run)
+    fail(ErrorCode::bad_option, "--output",
+         "is missing: -o DIR/ says where the result goes (--dry-run writes nothing)");
   ProgressBar bar(arguments.common.quiet);
   arguments.options.progress = bar.callback();
   arguments.options.jobs = arguments.common.jobs;
@@ -34,8 +40,10 @@ int run(PackArguments& arguments) {
   if (!arguments.dry_run) write_packed_folder(packed, arguments.output, arguments.c_array);
   bar.finish();
   const PackReport report = summarize(packed.packed);
-  if (arguments.common.json) fmt::print("{}\n", to_json(report).dump(1));
-  else print_pack_table(report);
+  if (arguments.common.json)
+    fmt::print("{}\n", to_json(report).dump(1));
+  else
+    print_pack_table(report);
   return 0;
 }
 
@@ -43,18 +51,27 @@ int run(PackArguments& arguments) {
 
 void add_pack(Verbs& verbs) {
   auto arguments = std::make_shared<PackArguments>();
-  CLI::App& verb = verbs.add("pack", "Integer model -> Ethos-U weight streams, scale-and-bias records and their manifest", arguments->common,
-                             [arguments] { return run(*arguments); });
+  CLI::App& verb =
+      verbs.add("pack", "Integer model -> Ethos-U weight streams, scale-and-bias records and their manifest",
+                arguments->common, [arguments] { return run(*arguments); });
   verb.add_option("MODEL", arguments->model, "Integer TFLite model")->required();
-  verb.add_option("-o,--output", arguments->output, "Folder for weights.safetensors and manifest.json; made if need be");
-  verb.add_option("--accelerator-config", arguments->accelerator, "Target; `weightmill targets` lists them")->capture_default_str();
+  verb.add_option("-o,--output", arguments->output,
+                  "Folder for weights.safetensors and manifest.json; made if need be");
+  verb.add_option("--accelerator-config", arguments->accelerator, "Target; `weightmill targets` lists them")
+      ->capture_default_str();
   add_word(verb, "--effort", arguments->options.effort, kEfforts, kEffortHelp, "reference");
-  add_word(verb, "--scaling", arguments->options.scaling, kScalings, "Whose arithmetic makes multiplier and shift: 2020, vela5, regor", "vela5");
-  add_word(verb, "--format", arguments->options.format, kFormats, "U85 stream formats to choose from: smallest, standard, sparse, fast", "smallest");
-  verb.add_option("--ofm-block-depth", arguments->options.ofm_block_depth, "Output channels of a block; 0: chosen for each layer")
-      ->check(CLI::Range(0, 65536))->capture_default_str();
-  verb.add_option("--ofm-depth-step", arguments->options.ofm_depth_step, "Output channels of a depth slice; 0: all of a layer's")
-      ->check(CLI::Range(0, 65536))->capture_default_str();
+  add_word(verb, "--scaling", arguments->options.scaling, kScalings,
+           "Whose arithmetic makes multiplier and shift: 2020, vela5, regor", "vela5");
+  add_word(verb, "--format", arguments->options.format, kFormats,
+           "U85 stream formats to choose from: smallest, standard, sparse, fast", "smallest");
+  verb.add_option("--ofm-block-depth", arguments->options.ofm_block_depth,
+                  "Output channels of a block; 0: chosen for each layer")
+      ->check(CLI::Range(0, 65536))
+      ->capture_default_str();
+  verb.add_option("--ofm-depth-step", arguments->options.ofm_depth_step,
+                  "Output channels of a depth slice; 0: all of a layer's")
+      ->check(CLI::Range(0, 65536))
+      ->capture_default_str();
   verb.add_flag("--c-array", arguments->c_array, "Also write weights.c and weights.h");
   verb.add_flag("--dry-run", arguments->dry_run, "Pack and print the table, write nothing");
 }

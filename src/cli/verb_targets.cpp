@@ -17,10 +17,12 @@ void print_table() {
   for (const Accelerator& a : accelerators()) {
     std::vector<std::string> ublocks;
     for (const BlockShape& ublock : a.ofm_ublocks) ublocks.push_back(text_of(ublock));
-    rows.push_back({a.name, std::to_string(a.macs_per_cycle), std::to_string(a.cores), fmt::format("{}", fmt::join(ublocks, " ")), text_of(a.ifm_ublock),
-                    text_of(a.largest_ofm_block)});
+    rows.push_back({a.name, std::to_string(a.macs_per_cycle), std::to_string(a.cores),
+                    fmt::format("{}", fmt::join(ublocks, " ")), text_of(a.ifm_ublock), text_of(a.largest_ofm_block)});
   }
-  fmt::print("{}", format_table({"target", "MACs/cycle", "cores", "ofm ublocks (WxHxD)", "ifm ublock", "largest ofm block"}, rows, "<>><<<"));
+  fmt::print("{}",
+             format_table({"target", "MACs/cycle", "cores", "ofm ublocks (WxHxD)", "ifm ublock", "largest ofm block"},
+                          rows, "<>><<<"));
 }
 
 void print_json() {
@@ -34,8 +36,10 @@ void print_json() {
 void add_targets(Verbs& verbs) {
   auto common = std::make_shared<Common>();
   verbs.add("targets", "The accelerators and what their weight path looks like", *common, [common] {
-    if (common->json) print_json();
-    else print_table();
+    if (common->json)
+      print_json();
+    else
+      print_table();
     return 0;
   });
 }

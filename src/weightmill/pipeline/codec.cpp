@@ -32,15 +32,24 @@ std::vector<std::int16_t> widened(std::span<const std::uint8_t> bytes, const std
 
 std::vector<std::int16_t> weights_of(const NpyArray& array, const std::string& name) {
   switch (array.dtype) {
-    case DType::i8: return widened<std::int8_t>(array.data, name);
-    case DType::u8: return widened<std::uint8_t>(array.data, name);
-    case DType::i16: return widened<std::int16_t>(array.data, name);
-    case DType::u16: return widened<std::uint16_t>(array.data, name);
-    case DType::i32: return widened<std::int32_t>(array.data, name);
-    case DType::u32: return widened<std::uint32_t>(array.data, name);
-    case DType::i64: return widened<std::int64_t>(array.data, name);
-    case DType::u64: return widened<std::uint64_t>(array.data, name);
-    default: fail(ErrorCode::bad_request, name, fmt::format("holds {}; integers wanted", name_of(array.dtype)));
+    case DType::i8:
+      return widened<std::int8_t>(array.data, name);
+    case DType::u8:
+      return widened<std::uint8_t>(array.data, name);
+    case DType::i16:
+      return widened<std::int16_t>(array.data, name);
+    case DType::u16:
+      return widened<std::uint16_t>(array.data, name);
+    case DType::i32:
+      return widened<std::int32_t>(array.data, name);
+    case DType::u32:
+      return widened<std::uint32_t>(array.data, name);
+    case DType::i64:
+      return widened<std::int64_t>(array.data, name);
+    case DType::u64:
+      return widened<std::uint64_t>(array.data, name);
+    default:
+      fail(ErrorCode::bad_request, name, fmt::format("holds {}; integers wanted", name_of(array.dtype)));
   }
 }
 
@@ -52,16 +61,19 @@ std::vector<std::uint8_t> encode_as_fast(std::span<const std::int16_t> weights, 
 
 }  // namespace
 
-CodecResult encode_npy(const std::filesystem::path& input, const std::filesystem::path& output, mlw::Effort effort, bool fast) {
+CodecResult encode_npy(const std::filesystem::path& input, const std::filesystem::path& output, mlw::Effort effort,
+                       bool fast) {
   const auto weights = weights_of(read_npy(input), input.string());
   const auto stream = fast ? encode_as_fast(weights, input.string()) : mlw::encode(weights, effort);
   if (!output.empty()) write_file(output, stream);
   return {weights.size(), stream.size()};
 }
 
-CodecResult decode_to_npy(const std::filesystem::path& input, const std::filesystem::path& output, std::optional<std::uint64_t> n_fast) {
+CodecResult decode_to_npy(const std::filesystem::path& input, const std::filesystem::path& output,
+                          std::optional<std::uint64_t> n_fast) {
   const MappedFile file(input);
-  const auto weights = n_fast ? mlw::decode_fast(file.bytes(), narrow<std::size_t>(*n_fast, "--count")) : mlw::decode(file.bytes());
+  const auto weights =
+      n_fast ? mlw::decode_fast(file.bytes(), narrow<std::size_t>(*n_fast, "--count")) : mlw::decode(file.bytes());
   if (!output.empty()) {
     const std::span bytes(reinterpret_cast<const std::uint8_t*>(weights.data()), weights.size() * sizeof(std::int16_t));
     write_npy(output, DType::i16, {static_cast<std::int64_t>(weights.size())}, bytes);

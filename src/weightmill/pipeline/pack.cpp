@@ -48,19 +48,21 @@ std::span<const std::uint8_t> packed_blob(const Packed& packed, std::string_view
   fail(ErrorCode::bad_request, name, "is no blob of this model; the manifest names them");
 }
 
-VerifyReport verify_packed_model(const PackedFolder& packed, const std::filesystem::path& path, const VerifyOptions& options) {
+VerifyReport verify_packed_model(const PackedFolder& packed, const std::filesystem::path& path,
+                                 const VerifyOptions& options) {
   const Model model = read_model(path);
   VerifyReport report = verify_packed(packed.packed, model, options);
   if (const SourceFile source = source_of(path, model); source.sha256 != packed.source.sha256) {
     ++report.n_findings;
-    report.findings.insert(report.findings.begin(), {-1, path.filename().string(), "SHA-256 " + source.sha256,
-                                                     fmt::format("{} of {}, which was packed", packed.source.sha256, packed.source.name)});
+    report.findings.insert(report.findings.begin(),
+                           {-1, path.filename().string(), "SHA-256 " + source.sha256,
+                            fmt::format("{} of {}, which was packed", packed.source.sha256, packed.source.name)});
   }
   return report;
 }
 
-VerifyReport verify_packed_folder(const std::filesystem::path& folder, const std::optional<std::filesystem::path>& model,
-                                  const VerifyOptions& options) {
+VerifyReport verify_packed_folder(const std::filesystem::path& folder,
+                                  const std::optional<std::filesystem::path>& model, const VerifyOptions& options) {
   const PackedFolder packed = read_packed(folder);
   return model ? verify_packed_model(packed, *model, options) : verify_packed(packed.packed, options);
 }

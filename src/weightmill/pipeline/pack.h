@@ -20,7 +20,8 @@ void write_packed_folder(const PackedFolder& packed, const std::filesystem::path
 
 /// Proves what pack_file() made against the model at `model`. A model other than the one that was packed is a finding.
 /// Throws: as read_model().
-VerifyReport verify_packed_model(const PackedFolder& packed, const std::filesystem::path& model, const VerifyOptions& options);
+VerifyReport verify_packed_model(const PackedFolder& packed, const std::filesystem::path& model,
+                                 const VerifyOptions& options);
 
 /// A blob by the name it has in the manifest, "layers.3.weights". Throws: bad_request if there is none.
 std::span<const std::uint8_t> packed_blob(const Packed& packed, std::string_view name);
@@ -28,7 +29,7 @@ std::span<const std::uint8_t> packed_blob(const Packed& packed, std::string_view
 /// Reads a packed folder and proves it against `model`; without one, only against its own manifest.
 /// A model other than the one that was packed is a finding.
 /// Throws: as read_packed() and read_model().
-VerifyReport verify_packed_folder(const std::filesystem::path& folder, const std::optional<std::filesystem::path>& model,
-                                  const VerifyOptions& options);
+VerifyReport verify_packed_folder(const std::filesystem::path& folder,
+                                  const std::optional<std::filesystem::path>& model, const VerifyOptions& options);
 
 }  // namespace weightmill

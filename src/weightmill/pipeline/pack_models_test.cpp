@@ -25,15 +25,23 @@ namespace fs = std::filesystem;
 
 fs::path table_path() { return fs::path(WEIGHTMILL_SOURCE_DIR) / "testdata/pack_table/table.csv"; }
 
-constexpr const char* kHeader = "model_sha256,file,accelerator,layers,weights,ordered,stream_bytes,record_bytes,bits_per_weight,traversals,layer_bytes,sha256";
+constexpr const char* kHeader =
+    "model_sha256,file,accelerator,layers,weights,ordered,stream_bytes,record_bytes,bits_per_weight,traversals,layer_"
+    "bytes,sha256";
 
 std::string traversal_letters(const PackedLayer& layer) {
-  const std::string letter = layer.traversal == Traversal::depthwise ? "W" : layer.traversal == Traversal::part_kernel_first ? "P" : "D";
+  const std::string letter = layer.traversal == Traversal::depthwise           ? "W"
+                             : layer.traversal == Traversal::part_kernel_first ? "P"
+                                                                               : "D";
   switch (layer.format) {
-    case StreamFormat::standard: return letter;
-    case StreamFormat::sparse: return letter + "s";
-    case StreamFormat::fast: return letter + "f";
-    case StreamFormat::fast_sparse: return letter + "x";
+    case StreamFormat::standard:
+      return letter;
+    case StreamFormat::sparse:
+      return letter + "s";
+    case StreamFormat::fast:
+      return letter + "f";
+    case StreamFormat::fast_sparse:
+      return letter + "x";
   }
   return letter;
 }
@@ -50,8 +58,9 @@ std::string line_of(const Packed& packed) {
     sha.update(packed.layers[i].scales);
   }
   const PackRow& total = report.total;
-  return fmt::format("{},{},{},{},{},{},{:.4f},{},{},{}", packed.accelerator.name, packed.layers.size(), total.n_weights, total.n_ordered,
-                     total.stream_bytes, total.record_bytes, total.bits_per_weight(), traversals, layer_bytes, sha.hex_digest());
+  return fmt::format("{},{},{},{},{},{},{:.4f},{},{},{}", packed.accelerator.name, packed.layers.size(),
+                     total.n_weights, total.n_ordered, total.stream_bytes, total.record_bytes, total.bits_per_weight(),
+                     traversals, layer_bytes, sha.hex_digest());
 }
 
 std::vector<fs::path> model_files() {
@@ -83,7 +92,8 @@ std::map<std::string, std::string> read_table() {
 /// Sanitizers are slow: one accelerator of each family is enough for them.
 bool is_tested(const Accelerator& accelerator) {
 #ifdef __SANITIZE_ADDRESS__
-  return accelerator.name == "ethos-u55-128" || accelerator.name == "ethos-u65-512" || accelerator.name == "ethos-u85-1024";
+  return accelerator.name == "ethos-u55-128" || accelerator.name == "ethos-u65-512" ||
+         accelerator.name == "ethos-u85-1024";
 #else
   return !accelerator.name.empty();
 #endif
@@ -102,7 +112,9 @@ std::vector<std::string> verified_lines(const fs::path& path) {
     const Packed packed = pack(model, accelerator, options);
     if (packed.layers.empty()) return {};
     const VerifyReport report = verify_packed(packed, model, {resolve_jobs(0), {}});
-    EXPECT_EQ(report.n_findings, 0u) << (report.findings.empty() ? "" : report.findings[0].where + ": " + report.findings[0].found);
+    EXPECT_EQ(report.n_findings, 0u) << (report.findings.empty()
+                                             ? ""
+                                             : report.findings[0].where + ": " + report.findings[0].found);
     lines.push_back(fmt::format("{},{},{}", digest, path.filename().string(), line_of(packed)));
   }
   return lines;
@@ -161,10 +173,13 @@ TEST(PackModels, EveryOptionVerifies) {
             options.ofm_block_depth = step == 40 ? 24 : 0;
             const auto& accelerator = find_accelerator(name);
             if (accelerator.family != NpuFamily::u85 && format != FormatChoice::standard) continue;
-            if (accelerator.family == NpuFamily::u85 && scaling == ScalingRule::v2020) continue;  // U85 is younger than these rules
+            if (accelerator.family == NpuFamily::u85 && scaling == ScalingRule::v2020)
+              continue;  // U85 is younger than these rules
             const VerifyReport report = verify_packed(pack(model, accelerator, options), model, {resolve_jobs(0), {}});
-            EXPECT_EQ(report.n_findings, 0u) << file.filename() << " " << name << " " << name_of(scaling) << " format " << static_cast<int>(format)
-                                             << " step " << step << ": " << (report.findings.empty() ? "" : report.findings[0].where + ": " + report.findings[0].found);
+            EXPECT_EQ(report.n_findings, 0u)
+                << file.filename() << " " << name << " " << name_of(scaling) << " format " << static_cast<int>(format)
+                << " step " << step << ": "
+                << (report.findings.empty() ? "" : report.findings[0].where + ": " + report.findings[0].found);
           }
         }
       }

@@ -16,11 +16,15 @@ std::vector<std::size_t> weight_inputs(OpKind kind) {
     case OpKind::depthwise_conv_2d:
     case OpKind::transpose_conv_2d:
     case OpKind::fully_connected:
-    case OpKind::conv_3d: return {1};
-    case OpKind::svdf: return {1, 2};
+    case OpKind::conv_3d:
+      return {1};
+    case OpKind::svdf:
+      return {1, 2};
     case OpKind::lstm:
-    case OpKind::unidirectional_sequence_lstm: return {1, 2, 3, 4, 5, 6, 7, 8};
-    case OpKind::other: return {};
+    case OpKind::unidirectional_sequence_lstm:
+      return {1, 2, 3, 4, 5, 6, 7, 8};
+    case OpKind::other:
+      return {};
   }
   return {};
 }
@@ -40,7 +44,8 @@ std::array<std::uint64_t, 256> histogram_of(const Tensor& tensor) {
     return histogram;
   }
   for (const std::uint8_t byte : tensor.data) ++histogram[byte & 15u], ++histogram[byte >> 4];
-  if (n_elements(tensor.shape, tensor.name) % 2 != 0) --histogram[tensor.data.back() >> 4];  // the last half byte is filling
+  if (n_elements(tensor.shape, tensor.name) % 2 != 0)
+    --histogram[tensor.data.back() >> 4];  // the last half byte is filling
   return histogram;
 }
 
@@ -86,7 +91,8 @@ std::string format_name(Format format) {
 }  // namespace
 
 InspectReport inspect(const Model& model) {
-  InspectReport report{model.path.filename().string(), format_name(model.format), model.description, model.subgraphs.size(), 0, 0, {}};
+  InspectReport report{
+      model.path.filename().string(), format_name(model.format), model.description, model.subgraphs.size(), 0, 0, {}};
   for (std::size_t s = 0; s < model.subgraphs.size(); ++s) {
     const Subgraph& subgraph = model.subgraphs[s];
     report.n_operators += subgraph.nodes.size();
@@ -106,10 +112,10 @@ InspectReport inspect(const Model& model) {
 }
 
 nlohmann::ordered_json to_json(const InspectReport& report) {
-  nlohmann::ordered_json json{{"schema", "weightmill.inspect/1"},       {"file", report.file},
-                              {"format", report.format},                {"description", report.description},
-                              {"n_subgraphs", report.n_subgraphs},      {"n_operators", report.n_operators},
-                              {"n_tensors", report.n_tensors},          {"weights", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json{{"schema", "weightmill.inspect/1"},  {"file", report.file},
+                              {"format", report.format},           {"description", report.description},
+                              {"n_subgraphs", report.n_subgraphs}, {"n_operators", report.n_operators},
+                              {"n_tensors", report.n_tensors},     {"weights", nlohmann::ordered_json::array()}};
   for (const InspectRow& row : report.rows) {
     json["weights"].push_back({{"subgraph", row.subgraph},
                                {"node", row.node},

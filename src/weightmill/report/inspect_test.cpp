@@ -12,7 +12,8 @@ Model one_layer(DType dtype, const std::vector<std::uint8_t>& bytes, Shape shape
   subgraph.tensors.resize(2);
   subgraph.tensors[0].dtype = DType::i8;
   Tensor& weights = subgraph.tensors[1];
-  weights.name = "w", weights.dtype = dtype, weights.shape = std::move(shape), weights.data = bytes, weights.constant = true;
+  weights.name = "w", weights.dtype = dtype, weights.shape = std::move(shape), weights.data = bytes,
+  weights.constant = true;
   weights.quantization = {{0.5f}, {0}, 0};
   Node& node = subgraph.nodes.emplace_back();
   node.kind = OpKind::fully_connected, node.op_name = "FULLY_CONNECTED", node.inputs = {0, 1, -1};

@@ -36,19 +36,25 @@ void add(PackRow& total, const PackRow& row) {
 }
 
 nlohmann::ordered_json sizes_of(const PackRow& row) {
-  return {{"n_weights", row.n_weights},       {"n_ordered", row.n_ordered},       {"source_bytes", row.source_bytes},
-          {"stream_bytes", row.stream_bytes}, {"record_bytes", row.record_bytes}, {"n_streams", row.n_streams},
+  return {{"n_weights", row.n_weights},
+          {"n_ordered", row.n_ordered},
+          {"source_bytes", row.source_bytes},
+          {"stream_bytes", row.stream_bytes},
+          {"record_bytes", row.record_bytes},
+          {"n_streams", row.n_streams},
           {"bits_per_weight", row.bits_per_weight()}};
 }
 
 }  // namespace
 
 double PackRow::bits_per_weight() const noexcept {
-  return n_weights == 0 || same_as >= 0 ? 0.0 : 8.0 * static_cast<double>(stream_bytes) / static_cast<double>(n_weights);
+  return n_weights == 0 || same_as >= 0 ? 0.0
+                                        : 8.0 * static_cast<double>(stream_bytes) / static_cast<double>(n_weights);
 }
 
 PackReport summarize(const Packed& packed) {
-  PackReport report{packed.accelerator.name, packed.effort, std::string(name_of(packed.scaling)), {}, {}, packed.not_packed};
+  PackReport report{packed.accelerator.name, packed.effort, std::string(name_of(packed.scaling)), {}, {},
+                    packed.not_packed};
   for (const PackedLayer& layer : packed.layers) {
     report.rows.push_back(row_of(layer));
     add(report.total, report.rows.back());
@@ -57,10 +63,17 @@ PackReport summarize(const Packed& packed) {
 }
 
 nlohmann::ordered_json to_json(const PackReport& report) {
-  nlohmann::ordered_json json{{"schema", "weightmill.pack/1"}, {"accelerator", report.accelerator}, {"effort", report.effort},
-                              {"scaling", report.scaling},     {"layers", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json{{"schema", "weightmill.pack/1"},
+                              {"accelerator", report.accelerator},
+                              {"effort", report.effort},
+                              {"scaling", report.scaling},
+                              {"layers", nlohmann::ordered_json::array()}};
   for (const PackRow& row : report.rows) {
-    nlohmann::ordered_json entry{{"op_name", row.op_name}, {"name", row.name}, {"ohwi", row.ohwi}, {"traversal", row.traversal}, {"same_as", row.same_as}};
+    nlohmann::ordered_json entry{{"op_name", row.op_name},
+                                 {"name", row.name},
+                                 {"ohwi", row.ohwi},
+                                 {"traversal", row.traversal},
+                                 {"same_as", row.same_as}};
     entry.update(sizes_of(row));
     json["layers"].push_back(std::move(entry));
   }

@@ -15,13 +15,13 @@ namespace weightmill {
 /// One line of the table that `pack` prints.
 struct PackRow {
   std::string op_name;
-  std::string name;             ///< of the weight tensor
+  std::string name;  ///< of the weight tensor
   std::array<int, 4> ohwi{};
-  std::string traversal;        ///< with the format where that is not standard: "depth_first, sparse"
-  std::uint64_t n_weights = 0;  ///< of the model
-  std::uint64_t n_ordered = 0;  ///< with the order's padding
-  std::uint64_t source_bytes = 0;   ///< of the weights in the model
-  std::uint64_t stream_bytes = 0;   ///< 0 where the streams are another layer's
+  std::string traversal;           ///< with the format where that is not standard: "depth_first, sparse"
+  std::uint64_t n_weights = 0;     ///< of the model
+  std::uint64_t n_ordered = 0;     ///< with the order's padding
+  std::uint64_t source_bytes = 0;  ///< of the weights in the model
+  std::uint64_t stream_bytes = 0;  ///< 0 where the streams are another layer's
   std::uint64_t record_bytes = 0;
   std::size_t n_streams = 0;
   int same_as = -1;
@@ -36,7 +36,7 @@ struct PackReport {
   std::string effort;
   std::string scaling;
   std::vector<PackRow> rows;
-  PackRow total;                     ///< sums; names are empty
+  PackRow total;  ///< sums; names are empty
   std::vector<NotPacked> not_packed;
 };
 

@@ -24,7 +24,8 @@ double real_rescale(const PackedLayer& layer, float weight_scale) {
 }
 
 bool is_reduced(const PackedLayer& layer, bool bias_is_64_bit) {
-  if (layer.scaling == ScalingRule::regor) return layer.record_format == RecordFormat::bias48_scale15 || (layer.ifm_dtype == DType::i16 && bias_is_64_bit);
+  if (layer.scaling == ScalingRule::regor)
+    return layer.record_format == RecordFormat::bias48_scale15 || (layer.ifm_dtype == DType::i16 && bias_is_64_bit);
   return layer.ifm_dtype == DType::i16 && (layer.scaling == ScalingRule::v2020 || bias_is_64_bit);
 }
 

@@ -14,7 +14,7 @@ TEST(LeadingBits, AreTheRoundedMantissa) {
   EXPECT_EQ(leading_bits(1.0), (FixedPoint{1 << 30, 30}));
   EXPECT_EQ(leading_bits(0.75), (FixedPoint{3 << 29, 31}));
   EXPECT_EQ(leading_bits(std::nextafter(1.0, 0.0)), (FixedPoint{std::int64_t{1} << 31, 31}));  // not renormalised
-  EXPECT_EQ(leading_bits(0x1p-1070), (FixedPoint{1 << 30, 1100}));                            // subnormal
+  EXPECT_EQ(leading_bits(0x1p-1070), (FixedPoint{1 << 30, 1100}));                             // subnormal
 }
 
 TEST(LeadingBits, AreWithinHalfAStepOfX) {

@@ -18,16 +18,22 @@ std::int64_t integer_at(const Tensor& tensor, std::size_t index) {
     return static_cast<std::int64_t>(value);
   };
   switch (tensor.dtype) {
-    case DType::u8: return bytes[index];
-    case DType::i8: return static_cast<std::int8_t>(bytes[index]);
-    case DType::i16: return wide(std::int16_t{});
-    case DType::i32: return wide(std::int32_t{});
-    case DType::i64: return wide(std::int64_t{});
+    case DType::u8:
+      return bytes[index];
+    case DType::i8:
+      return static_cast<std::int8_t>(bytes[index]);
+    case DType::i16:
+      return wide(std::int16_t{});
+    case DType::i32:
+      return wide(std::int32_t{});
+    case DType::i64:
+      return wide(std::int64_t{});
     case DType::i4: {
       const unsigned nibble = index % 2 == 0 ? bytes[index / 2] & 15u : bytes[index / 2] >> 4;
       return static_cast<std::int64_t>(nibble) - (nibble >= 8 ? 16 : 0);
     }
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -49,7 +55,8 @@ std::size_t n_stored(const Tensor& tensor) {
 /// OHWI extents of the layer's tensor, or nothing if it does not have the rank its operator needs.
 std::optional<std::array<int, 4>> ohwi_of(const PackedLayer& layer, const Tensor& tensor) {
   const Shape& shape = tensor.shape;
-  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t e) { return e < 1 || e > std::numeric_limits<int>::max(); })) {
+  if (std::any_of(shape.begin(), shape.end(),
+                  [](std::int64_t e) { return e < 1 || e > std::numeric_limits<int>::max(); })) {
     return std::nullopt;
   }
   const auto at = [&](std::size_t axis) { return static_cast<int>(shape[axis]); };
@@ -68,9 +75,13 @@ std::size_t source_index(const PackedLayer& layer, const std::array<int, 4>& ohw
   const int row = layer.kind == OpKind::transpose_conv_2d ? n_y - 1 - y : y;
   const int column = layer.kind == OpKind::transpose_conv_2d ? n_x - 1 - x : x;
   if (layer.kind == OpKind::depthwise_conv_2d) {
-    return (static_cast<std::size_t>(row) * static_cast<std::size_t>(n_x) + static_cast<std::size_t>(column)) * static_cast<std::size_t>(n_o) + static_cast<std::size_t>(o);
+    return (static_cast<std::size_t>(row) * static_cast<std::size_t>(n_x) + static_cast<std::size_t>(column)) *
+               static_cast<std::size_t>(n_o) +
+           static_cast<std::size_t>(o);
   }
-  return ((static_cast<std::size_t>(o) * static_cast<std::size_t>(n_y) + static_cast<std::size_t>(row)) * static_cast<std::size_t>(n_x) + static_cast<std::size_t>(column)) *
+  return ((static_cast<std::size_t>(o) * static_cast<std::size_t>(n_y) + static_cast<std::size_t>(row)) *
+              static_cast<std::size_t>(n_x) +
+          static_cast<std::size_t>(column)) *
              static_cast<std::size_t>(n_i) +
          static_cast<std::size_t>(i);
 }
@@ -82,14 +93,17 @@ std::int64_t zero_point_of(const Affine& affine, int o) {
 
 /// What keeps the tensor from being compared; empty if nothing does.
 std::string weights_problem(const Tensor* tensor, const PackedLayer& layer) {
-  if (tensor == nullptr) return fmt::format("the model has no tensor {} in subgraph {}", layer.weights_tensor, layer.subgraph);
+  if (tensor == nullptr)
+    return fmt::format("the model has no tensor {} in subgraph {}", layer.weights_tensor, layer.subgraph);
   if (!tensor->constant) return fmt::format("tensor '{}' is no constant in the model", tensor->name);
-  if (!is_readable_integer(tensor->dtype)) return fmt::format("tensor '{}' is {} in the model", tensor->name, name_of(tensor->dtype));
+  if (!is_readable_integer(tensor->dtype))
+    return fmt::format("tensor '{}' is {} in the model", tensor->name, name_of(tensor->dtype));
   const auto ohwi = ohwi_of(layer, *tensor);
   if (!ohwi) return fmt::format("tensor '{}' has shape {} in the model", tensor->name, to_string(tensor->shape));
   if (*ohwi != layer.ohwi) {
-    return fmt::format("tensor '{}' is {}x{}x{}x{} (OHWI) in the model, {}x{}x{}x{} as packed", tensor->name, (*ohwi)[0], (*ohwi)[1],
-                       (*ohwi)[2], (*ohwi)[3], layer.ohwi[0], layer.ohwi[1], layer.ohwi[2], layer.ohwi[3]);
+    return fmt::format("tensor '{}' is {}x{}x{}x{} (OHWI) in the model, {}x{}x{}x{} as packed", tensor->name,
+                       (*ohwi)[0], (*ohwi)[1], (*ohwi)[2], (*ohwi)[3], layer.ohwi[0], layer.ohwi[1], layer.ohwi[2],
+                       layer.ohwi[3]);
   }
   const std::size_t n_points = tensor->quantization.zero_point.size();
   if (n_points > 1 && n_points != static_cast<std::size_t>((*ohwi)[0])) {
@@ -97,7 +111,8 @@ std::string weights_problem(const Tensor* tensor, const PackedLayer& layer) {
   }
   std::size_t n = 1;
   for (const int extent : *ohwi) n *= static_cast<std::size_t>(extent);
-  if (n_stored(*tensor) != n) return fmt::format("tensor '{}' holds {} of {} weights", tensor->name, n_stored(*tensor), n);
+  if (n_stored(*tensor) != n)
+    return fmt::format("tensor '{}' holds {} of {} weights", tensor->name, n_stored(*tensor), n);
   return "";
 }
 
@@ -139,7 +154,8 @@ ModelBiases biases_of(const PackedLayer& layer, const Model& model) {
   if (tensor == nullptr || !tensor->constant || (tensor->dtype != DType::i32 && tensor->dtype != DType::i64)) {
     biases.problem = fmt::format("the model has no constant int32 or int64 bias as tensor {}", layer.bias_tensor);
   } else if (n_stored(*tensor) != biases.values.size()) {
-    biases.problem = fmt::format("bias '{}' holds {} values for {} output channels", tensor->name, n_stored(*tensor), biases.values.size());
+    biases.problem = fmt::format("bias '{}' holds {} values for {} output channels", tensor->name, n_stored(*tensor),
+                                 biases.values.size());
   } else {
     for (std::size_t o = 0; o < biases.values.size(); ++o) biases.values[o] = integer_at(*tensor, o);
   }

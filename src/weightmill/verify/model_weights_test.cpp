@@ -55,7 +55,9 @@ TEST(ModelWeights, FourBitWeightsComeLowHalfFirst) {
 
 TEST(ModelWeights, SayWhatDoesNotFit) {
   const std::vector<std::uint8_t> bytes{1, 2, 3, 4};
-  const auto problem = [&](PackedLayer layer, Shape shape, DType dtype) { return weights_of(layer, model_of(std::move(shape), bytes, dtype)).problem; };
+  const auto problem = [&](PackedLayer layer, Shape shape, DType dtype) {
+    return weights_of(layer, model_of(std::move(shape), bytes, dtype)).problem;
+  };
   EXPECT_NE(problem(layer_of(OpKind::conv_2d, {1, 2, 2, 1}), {1, 2, 2}, DType::i8), "");
   EXPECT_NE(problem(layer_of(OpKind::conv_2d, {1, 2, 2, 1}), {2, 2, 1, 1}, DType::i8), "");
   EXPECT_NE(problem(layer_of(OpKind::conv_2d, {1, 1, 1, 1}), {1, 1, 1, 1}, DType::f32), "");

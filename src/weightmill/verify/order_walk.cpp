@@ -47,8 +47,8 @@ void walk_ublock_u55(const BrickGeometry& g, int o, int y, int x, int i, Positio
 }
 
 /// All kernel elements of one sub-kernel for output channels [o0, o0 + n_outputs), input channels [i0, i0 + n_inputs).
-void walk_elements_u55(const BrickGeometry& g, int o0, int n_outputs, int i0, int n_inputs, const SubKernel& kernel, int height,
-                       Positions& positions) {
+void walk_elements_u55(const BrickGeometry& g, int o0, int n_outputs, int i0, int n_inputs, const SubKernel& kernel,
+                       int height, Positions& positions) {
   const bool part_kernel = g.traversal == Traversal::part_kernel_first;
   const int n_elements = round_up(kernel.height * kernel.width, kernel_rounding_u55(g));
   for (int a = 0; a < (part_kernel ? n_inputs : 1); a += g.ifm_ublock_depth) {
@@ -76,7 +76,8 @@ void walk_u55(const BrickGeometry& g, const std::array<int, 4>& ohwi, Positions&
       const int n_inputs = depthwise ? g.ifm_ublock_depth : part_kernel ? std::min(ifm_block, n_i - i0) : ifm_block;
       for (int y0 = 0; y0 < n_y; y0 += g.sub_kernel_height) {
         for (int x0 = 0; x0 < n_x; x0 += g.sub_kernel_width) {
-          const SubKernel kernel{y0, x0, std::min(g.sub_kernel_height, n_y - y0), std::min(g.sub_kernel_width, n_x - x0)};
+          const SubKernel kernel{y0, x0, std::min(g.sub_kernel_height, n_y - y0),
+                                 std::min(g.sub_kernel_width, n_x - x0)};
           walk_elements_u55(g, o0, n_outputs, i0, n_inputs, kernel, n_y, positions);
         }
       }
@@ -113,7 +114,8 @@ struct U85 {
 };
 
 /// One kernel element, all channels of the ublock that core `core` has.
-void walk_element_u85(const BrickGeometry& g, const U85& u, int core, int o, int y, int x, int i, Positions& positions) {
+void walk_element_u85(const BrickGeometry& g, const U85& u, int core, int o, int y, int x, int i,
+                      Positions& positions) {
   for (int b = 0; b < u.ifm_unit; b += u.step) {
     for (int oz = 4 * core; oz < g.ofm_ublock_depth; oz += 4 * g.cores) {
       for (int oi = 0; oi < 4; ++oi) {
@@ -124,7 +126,8 @@ void walk_element_u85(const BrickGeometry& g, const U85& u, int core, int o, int
 }
 
 /// One sub-kernel for one ublock of output channels and one unit of input channels, then its padding.
-void walk_kernel_u85(const BrickGeometry& g, const U85& u, int core, int o, int i, const SubKernel& kernel, Positions& positions) {
+void walk_kernel_u85(const BrickGeometry& g, const U85& u, int core, int o, int i, const SubKernel& kernel,
+                     Positions& positions) {
   int n_left = round_up(kernel.width * kernel.height, u.rounding);
   for (int py = 0; py < u.stride_y; ++py) {
     const int n_rows = (kernel.height + u.stride_y - 1 - py) / u.stride_y;
@@ -134,7 +137,8 @@ void walk_kernel_u85(const BrickGeometry& g, const U85& u, int core, int o, int 
         for (int k = 0; k < n_columns; ++k) {
           const int kx = ky % 2 == 0 ? k : n_columns - 1 - k;
           --n_left;
-          walk_element_u85(g, u, core, o, kernel.y0 + py + ky * u.stride_y, kernel.x0 + px + kx * u.stride_x, i, positions);
+          walk_element_u85(g, u, core, o, kernel.y0 + py + ky * u.stride_y, kernel.x0 + px + kx * u.stride_x, i,
+                           positions);
           if (u.depthwise && n_left % u.rounding == 0) {
             positions.pad(static_cast<std::int64_t>(u.pad_count) * g.ofm_ublock_depth / g.cores);
           }
@@ -191,7 +195,9 @@ std::vector<std::int64_t> walk_u85_interleaved(const BrickGeometry& g, const std
   for (std::size_t at = 0; at < streams.front().size(); at += deal) {
     for (const auto& stream : streams) {
       const std::size_t end = std::min(stream.size(), at + deal);
-      if (at < end) dealt.insert(dealt.end(), stream.begin() + static_cast<std::ptrdiff_t>(at), stream.begin() + static_cast<std::ptrdiff_t>(end));
+      if (at < end)
+        dealt.insert(dealt.end(), stream.begin() + static_cast<std::ptrdiff_t>(at),
+                     stream.begin() + static_cast<std::ptrdiff_t>(end));
     }
   }
   return dealt;
@@ -199,7 +205,8 @@ std::vector<std::int64_t> walk_u85_interleaved(const BrickGeometry& g, const std
 
 }  // namespace
 
-std::vector<std::int64_t> walk_order(const BrickGeometry& geometry, StreamFormat format, const std::array<int, 4>& ohwi) {
+std::vector<std::int64_t> walk_order(const BrickGeometry& geometry, StreamFormat format,
+                                     const std::array<int, 4>& ohwi) {
   if (geometry.family == NpuFamily::u85) {
     const bool fast = format == StreamFormat::fast || format == StreamFormat::fast_sparse;
     return fast && geometry.cores > 1 ? walk_u85_interleaved(geometry, ohwi) : walk_u85(geometry, geometry.core, ohwi);
@@ -220,7 +227,8 @@ std::string geometry_problem(const BrickGeometry& g, const std::array<int, 4>& o
     return in_range(g.ifm_ublock_depth, 1, kMost) ? "" : "ifm_ublock_depth is " + std::to_string(g.ifm_ublock_depth);
   }
   if (!in_range(g.ifm_block_depth, 1, kMost)) return "ifm_block_depth is " + std::to_string(g.ifm_block_depth);
-  if (!in_range(g.cores, 1, 16) || !in_range(g.core, 0, g.cores - 1)) return "core " + std::to_string(g.core) + " of " + std::to_string(g.cores);
+  if (!in_range(g.cores, 1, 16) || !in_range(g.core, 0, g.cores - 1))
+    return "core " + std::to_string(g.core) + " of " + std::to_string(g.cores);
   if (g.ofm_ublock_depth % (4 * g.cores) != 0) return "an ofm ublock that does not divide over the cores";
   if (!in_range(g.stride_y, 1, 8) || !in_range(g.stride_x, 1, 8)) return "a stride outside 1..8";
   return "";

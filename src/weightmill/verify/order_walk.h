@@ -18,7 +18,8 @@ inline constexpr std::int64_t kPadding = -1;
 /// weights of all cores, dealt block by block.
 /// Written as one loop per line of docs/brick-order.md, for reading rather than for speed.
 /// Requires: geometry and ohwi as checked by geometry_problem().
-std::vector<std::int64_t> walk_order(const BrickGeometry& geometry, StreamFormat format, const std::array<int, 4>& ohwi);
+std::vector<std::int64_t> walk_order(const BrickGeometry& geometry, StreamFormat format,
+                                     const std::array<int, 4>& ohwi);
 
 /// What makes a geometry impossible to walk, e.g. "ofm_block_depth is 0"; empty if nothing does.
 std::string geometry_problem(const BrickGeometry& geometry, const std::array<int, 4>& ohwi);

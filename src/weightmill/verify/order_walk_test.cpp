@@ -24,7 +24,8 @@ BrickGeometry u55(Traversal traversal, int block_depth) {
 /// The ordered weights: what a right stream decodes to.
 std::vector<std::int16_t> ordered(const std::vector<std::int64_t>& order, const std::vector<std::int16_t>& volume) {
   std::vector<std::int16_t> result;
-  for (const std::int64_t index : order) result.push_back(index == kPadding ? std::int16_t{0} : volume[static_cast<std::size_t>(index)]);
+  for (const std::int64_t index : order)
+    result.push_back(index == kPadding ? std::int16_t{0} : volume[static_cast<std::size_t>(index)]);
   return result;
 }
 
@@ -39,7 +40,8 @@ TEST(OrderWalk, DepthFirstPadsInputChannelsToTheBlock) {
   BrickGeometry g = u55(Traversal::depth_first, 8);
   const auto order = walk_order(g, StreamFormat::standard, {8, 1, 1, 3});
   EXPECT_EQ(order.size(), 8u * 32u);
-  EXPECT_EQ(std::vector<std::int64_t>(order.begin(), order.begin() + 10), (std::vector<std::int64_t>{0, 1, 2, -1, -1, -1, -1, -1, 3, 4}));
+  EXPECT_EQ(std::vector<std::int64_t>(order.begin(), order.begin() + 10),
+            (std::vector<std::int64_t>{0, 1, 2, -1, -1, -1, -1, -1, 3, 4}));
 }
 
 TEST(OrderWalk, MeetsEachWeightOnceWhereBlocksAreWholeUblocks) {
@@ -61,7 +63,8 @@ TEST(OrderWalk, MeetsEachWeightOnceWhereBlocksAreWholeUblocks) {
     g.macs_per_cycle = 256;
     const bool depthwise = g.traversal == Traversal::depthwise;
     const std::array<int, 4> ohwi{static_cast<int>(random.integer(1, 40)), static_cast<int>(random.integer(1, 10)),
-                                  static_cast<int>(random.integer(1, 10)), depthwise ? 1 : static_cast<int>(random.integer(1, 80))};
+                                  static_cast<int>(random.integer(1, 10)),
+                                  depthwise ? 1 : static_cast<int>(random.integer(1, 80))};
     ASSERT_EQ(geometry_problem(g, ohwi), "");
     std::vector<std::int64_t> met;
     for (g.core = 0; g.core < g.cores; ++g.core) {
@@ -92,16 +95,19 @@ TEST(OrderWalk, EqualsVelasStreamsForU55AndU65) {
   if (!set) GTEST_SKIP() << kNoGolden;
   for (const auto& c : set->cases()) {
     SCOPED_TRACE(c.at("name").get<std::string>());
-    BrickGeometry g = u55(c.at("is_depthwise").get<bool>() ? Traversal::depthwise : Traversal::depth_first, c.at("ofm_block_depth").get<int>());
+    BrickGeometry g = u55(c.at("is_depthwise").get<bool>() ? Traversal::depthwise : Traversal::depth_first,
+                          c.at("ofm_block_depth").get<int>());
     if (c.at("part_kernel").get<bool>()) g.traversal = Traversal::part_kernel_first;
-    if (c.at("is_depthwise").get<bool>() && c.at("part_kernel").get<bool>()) continue;  // no NPU runs this; the packer's own tests have it
+    if (c.at("is_depthwise").get<bool>() && c.at("part_kernel").get<bool>())
+      continue;  // no NPU runs this; the packer's own tests have it
     g.ifm_bits = c.at("ifm_bitdepth").get<int>();
     g.ifm_ublock_depth = c.at("ifm_ublock_depth").get<int>();
     g.ofm_ublock_depth = c.at("ofm_ublock_depth").get<int>();
     g.sub_kernel_height = c.at("decomp_h").get<int>();
     g.sub_kernel_width = c.at("decomp_w").get<int>();
     const auto ohwi = c.at("ohwi").get<std::array<int, 4>>();
-    EXPECT_EQ(mlw::decode(set->blob(c.at("encoded"))), ordered(walk_order(g, StreamFormat::standard, ohwi), set->blob_i16(c.at("weights"))));
+    EXPECT_EQ(mlw::decode(set->blob(c.at("encoded"))),
+              ordered(walk_order(g, StreamFormat::standard, ohwi), set->blob_i16(c.at("weights"))));
   }
 }
 
@@ -123,13 +129,16 @@ TEST(OrderWalk, EqualsRegorsStreamsForU85) {
     BrickGeometry g;
     g.family = NpuFamily::u85;
     const auto word = c.at("traversal").get<std::string>();
-    g.traversal = word == "DW" ? Traversal::depthwise : word == "PK" ? Traversal::part_kernel_first : Traversal::depth_first;
+    g.traversal = word == "DW"   ? Traversal::depthwise
+                  : word == "PK" ? Traversal::part_kernel_first
+                                 : Traversal::depth_first;
     g.ifm_bits = c.at("ifm_bitdepth").get<int>();
     g.ofm_block_depth = c.at("ofm_block_depth").get<int>();
     g.ifm_block_depth = c.at("ifm_block_depth").get<int>();
     g.ofm_ublock_depth = c.at("ofm_ublock_depth").get<int>();
     g.stride_x = c.at("stride_xy")[0].get<int>(), g.stride_y = c.at("stride_xy")[1].get<int>();
-    g.sub_kernel_width = 8 / c.at("dilation_xy")[0].get<int>(), g.sub_kernel_height = 8 / c.at("dilation_xy")[1].get<int>();
+    g.sub_kernel_width = 8 / c.at("dilation_xy")[0].get<int>(),
+    g.sub_kernel_height = 8 / c.at("dilation_xy")[1].get<int>();
     g.sparse = c.at("sparse").get<bool>();
     g.cores = c.at("cores").get<int>();
     g.macs_per_cycle = c.at("macs").get<int>();
@@ -140,7 +149,8 @@ TEST(OrderWalk, EqualsRegorsStreamsForU85) {
     const std::array<int, 4> ohwi = is_1hwc ? std::array<int, 4>{shape[3], shape[1], shape[2], 1} : shape;
     for (g.core = 0; g.core < g.cores; ++g.core) {
       const auto stream = set->blob(c.at("stream" + std::to_string(g.core)));
-      EXPECT_EQ(mlw::decode(stream), ordered(walk_order(g, StreamFormat::standard, ohwi), weights)) << "core " << g.core;
+      EXPECT_EQ(mlw::decode(stream), ordered(walk_order(g, StreamFormat::standard, ohwi), weights))
+          << "core " << g.core;
     }
     if (!c.contains("fast")) continue;
     g.core = 0;

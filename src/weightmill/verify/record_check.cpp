@@ -74,12 +74,14 @@ std::vector<ChannelRecord> records_wanted(const PackedLayer& layer, const Model&
   }
   for (std::size_t o = 0; o < records.size(); ++o) {
     const float weight_scale = scale.empty() ? 1.0f : scale.size() == 1 ? scale[0] : scale[o];
-    records[o] = {biases.values[o], expected_rescale(layer, weight_scale, bias != nullptr && bias->dtype == DType::i64)};
+    records[o] = {biases.values[o],
+                  expected_rescale(layer, weight_scale, bias != nullptr && bias->dtype == DType::i64)};
   }
   return records;
 }
 
-void check_tensor_scale(const PackedLayer& layer, const Model& model, int number, float stated, const char* what, Findings& findings) {
+void check_tensor_scale(const PackedLayer& layer, const Model& model, int number, float stated, const char* what,
+                        Findings& findings) {
   const Tensor* tensor = number >= 0 ? tensor_of(layer, model, number) : nullptr;
   if (tensor == nullptr || tensor->quantization.scale.size() != 1) return;
   const float scale = tensor->quantization.scale[0];
@@ -88,16 +90,19 @@ void check_tensor_scale(const PackedLayer& layer, const Model& model, int number
 
 /// One group of records: what one core reads for one slice.
 void check_group(const PackedLayer& layer, const PackedScales& group, std::span<const std::uint8_t> bytes,
-                 const std::vector<ChannelRecord>& wanted, const std::string& place, std::vector<bool>& met, LayerCheck& check,
-                 Findings& findings) {
+                 const std::vector<ChannelRecord>& wanted, const std::string& place, std::vector<bool>& met,
+                 LayerCheck& check, Findings& findings) {
   const std::size_t n = static_cast<std::size_t>(group.n_records);
   const std::size_t n_slots = n + static_cast<std::size_t>(group.n_zero_records);
-  if (bytes.size() < n_slots * kRecordBytes || bytes.size() % kAlignment != 0 || bytes.size() - n_slots * kRecordBytes >= kAlignment) {
-    findings.add(place, fmt::format("{} bytes", bytes.size()), fmt::format("{} records of 10 bytes, rounded up to 16", n_slots));
+  if (bytes.size() < n_slots * kRecordBytes || bytes.size() % kAlignment != 0 ||
+      bytes.size() - n_slots * kRecordBytes >= kAlignment) {
+    findings.add(place, fmt::format("{} bytes", bytes.size()),
+                 fmt::format("{} records of 10 bytes, rounded up to 16", n_slots));
     return;
   }
   for (std::size_t k = 0; k < n; ++k) {
-    const auto channel = static_cast<std::size_t>(group.first_channel) + k * static_cast<std::size_t>(group.channel_step);
+    const auto channel =
+        static_cast<std::size_t>(group.first_channel) + k * static_cast<std::size_t>(group.channel_step);
     const std::string where = fmt::format("{}, channel {}", place, channel);
     if (channel >= layer.channels.size()) {
       findings.add(where, "a record", fmt::format("{} channels", layer.channels.size()));
@@ -105,13 +110,16 @@ void check_group(const PackedLayer& layer, const PackedScales& group, std::span<
     }
     const ParsedRecord parsed = parse(bytes.subspan(k * kRecordBytes, kRecordBytes), layer.record_format);
     if (!parsed.clean) findings.add(where, "bits set outside the fields", "zeros there");
-    if (parsed.record != layer.channels[channel]) findings.add(where, text_of(parsed.record), text_of(layer.channels[channel]) + " as stated");
-    if (!wanted.empty() && parsed.record != wanted[channel]) findings.add(where, text_of(parsed.record), text_of(wanted[channel]));
+    if (parsed.record != layer.channels[channel])
+      findings.add(where, text_of(parsed.record), text_of(layer.channels[channel]) + " as stated");
+    if (!wanted.empty() && parsed.record != wanted[channel])
+      findings.add(where, text_of(parsed.record), text_of(wanted[channel]));
     met[channel] = true;
     ++check.n_records;
   }
   const auto tail = bytes.subspan(n * kRecordBytes);
-  if (std::any_of(tail.begin(), tail.end(), [](std::uint8_t b) { return b != 0; })) findings.add(place, "padding that is not zero", "zeros");
+  if (std::any_of(tail.begin(), tail.end(), [](std::uint8_t b) { return b != 0; }))
+    findings.add(place, "padding that is not zero", "zeros");
 }
 
 }  // namespace
@@ -145,7 +153,8 @@ void check_records(const PackedLayer& layer, const Model* model, LayerCheck& che
   }
   check_tiling(std::move(ranges), layer.scales.size(), "records", findings);
   const auto n_met = std::count(met.begin(), met.end(), true);
-  if (static_cast<std::size_t>(n_met) != met.size()) findings.add("", fmt::format("records of {} channels", n_met), fmt::format("{}", met.size()));
+  if (static_cast<std::size_t>(n_met) != met.size())
+    findings.add("", fmt::format("records of {} channels", n_met), fmt::format("{}", met.size()));
 }
 
 }  // namespace weightmill::verify

@@ -23,10 +23,12 @@ int n_channels(const DepthSlice& slice, const PackedStream& stream) {
 /// One stream against the model's weights.
 class StreamCheck {
  public:
-  StreamCheck(const PackedLayer& layer, const ModelWeights& model, std::vector<bool>& met, LayerCheck& check, Findings& findings)
+  StreamCheck(const PackedLayer& layer, const ModelWeights& model, std::vector<bool>& met, LayerCheck& check,
+              Findings& findings)
       : layer_(layer), model_(model), met_(met), check_(check), findings_(findings) {}
 
-  void compare(const DepthSlice& slice, const PackedStream& stream, std::span<const std::int16_t> decoded, const std::string& place) {
+  void compare(const DepthSlice& slice, const PackedStream& stream, std::span<const std::int16_t> decoded,
+               const std::string& place) {
     const auto& [n_o, n_y, n_x, n_i] = model_.ohwi;
     const std::array<int, 4> volume{n_channels(slice, stream), n_y, n_x, n_i};
     if (const std::string problem = geometry_problem(stream.geometry, volume); !problem.empty()) {
@@ -39,24 +41,28 @@ class StreamCheck {
     }
     const auto order = walk_order(stream.geometry, layer_.format, volume);
     if (order.size() != decoded.size()) {
-      findings_.add(place, fmt::format("{} weights", decoded.size()), fmt::format("{} in the NPU's order", order.size()));
+      findings_.add(place, fmt::format("{} weights", decoded.size()),
+                    fmt::format("{} in the NPU's order", order.size()));
       return;
     }
     for (std::size_t at = 0; at < order.size(); ++at) compare_one(stream, order[at], decoded[at], at, place);
   }
 
  private:
-  void compare_one(const PackedStream& stream, std::int64_t local, std::int16_t value, std::size_t at, const std::string& place) {
+  void compare_one(const PackedStream& stream, std::int64_t local, std::int16_t value, std::size_t at,
+                   const std::string& place) {
     if (local == kPadding) {
       ++check_.n_padding;
-      if (value != 0) findings_.add(fmt::format("{}, weight {}", place, at), fmt::format("{} in the padding", value), "0");
+      if (value != 0)
+        findings_.add(fmt::format("{}, weight {}", place, at), fmt::format("{} in the padding", value), "0");
       return;
     }
     const std::int64_t per_channel = static_cast<std::int64_t>(model_.ohwi[1]) * model_.ohwi[2] * model_.ohwi[3];
     const std::int64_t channel = stream.first_channel + local / per_channel * stream.channel_step;
     const auto index = static_cast<std::size_t>(channel * per_channel + local % per_channel);
     if (value != model_.values[index]) {
-      findings_.add(fmt::format("{}, weight {} ({})", place, at, coordinates(index)), std::to_string(value), std::to_string(model_.values[index]));
+      findings_.add(fmt::format("{}, weight {} ({})", place, at, coordinates(index)), std::to_string(value),
+                    std::to_string(model_.values[index]));
     } else if (!met_[index]) {
       met_[index] = true;
       ++check_.n_weights;
@@ -67,7 +73,8 @@ class StreamCheck {
     const auto n_i = static_cast<std::size_t>(model_.ohwi[3]);
     const auto n_x = static_cast<std::size_t>(model_.ohwi[2]);
     const auto n_y = static_cast<std::size_t>(model_.ohwi[1]);
-    return fmt::format("o {}, y {}, x {}, i {}", index / n_i / n_x / n_y, index / n_i / n_x % n_y, index / n_i % n_x, index % n_i);
+    return fmt::format("o {}, y {}, x {}, i {}", index / n_i / n_x / n_y, index / n_i / n_x % n_y, index / n_i % n_x,
+                       index % n_i);
   }
 
   const PackedLayer& layer_;
@@ -78,8 +85,9 @@ class StreamCheck {
 };
 
 /// The stream's weights; a finding and nothing where it does not decode to as many as stated.
-std::vector<std::int16_t> decode_stream(const PackedLayer& layer, const PackedStream& stream, std::span<const std::uint8_t> bytes,
-                                        const std::string& place, Findings& findings) {
+std::vector<std::int16_t> decode_stream(const PackedLayer& layer, const PackedStream& stream,
+                                        std::span<const std::uint8_t> bytes, const std::string& place,
+                                        Findings& findings) {
   std::vector<std::int16_t> weights;
   if (bytes.empty()) return weights;
   try {
@@ -98,8 +106,8 @@ std::vector<std::int16_t> decode_stream(const PackedLayer& layer, const PackedSt
 
 }  // namespace
 
-void check_streams(const PackedLayer& layer, std::span<const std::uint8_t> blob, const ModelWeights* model, LayerCheck& check,
-                   Findings& findings) {
+void check_streams(const PackedLayer& layer, std::span<const std::uint8_t> blob, const ModelWeights* model,
+                   LayerCheck& check, Findings& findings) {
   std::vector<bool> met(model != nullptr ? model->values.size() : 0, false);
   std::vector<ByteRange> ranges;
   for (std::size_t s = 0; s < layer.slices.size(); ++s) {

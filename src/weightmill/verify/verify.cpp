@@ -22,7 +22,8 @@ const PackedLayer* holder_of(const Packed& packed, std::size_t index, Findings& 
   if (layer.same_as < 0) return &layer;
   const auto other = static_cast<std::size_t>(layer.same_as);
   if (other < index && packed.layers[other].same_as < 0) return &packed.layers[other];
-  findings.add("", fmt::format("weights said to be those of layer {}", other), "an earlier layer that has weights of its own");
+  findings.add("", fmt::format("weights said to be those of layer {}", other),
+               "an earlier layer that has weights of its own");
   return nullptr;
 }
 
@@ -70,6 +71,8 @@ VerifyReport verify_packed(const Packed& packed, const Model& model, const Verif
   return check_all(packed, &model, options);
 }
 
-VerifyReport verify_packed(const Packed& packed, const VerifyOptions& options) { return check_all(packed, nullptr, options); }
+VerifyReport verify_packed(const Packed& packed, const VerifyOptions& options) {
+  return check_all(packed, nullptr, options);
+}
 
 }  // namespace weightmill

@@ -30,7 +30,8 @@ class Fields {
   std::vector<Fields> list(const char* key) const {
     const auto& array = array_at(key);
     std::vector<Fields> fields;
-    for (std::size_t i = 0; i < array.size(); ++i) fields.emplace_back(array[i], fmt::format("{}[{}]", path_of(key), i));
+    for (std::size_t i = 0; i < array.size(); ++i)
+      fields.emplace_back(array[i], fmt::format("{}[{}]", path_of(key), i));
     return fields;
   }
 
@@ -44,7 +45,8 @@ class Fields {
     const auto& array = array_at(key);
     std::vector<T> values;
     values.reserve(array.size());
-    for (std::size_t i = 0; i < array.size(); ++i) values.push_back(convert<T>(array[i], fmt::format("{}[{}]", path_of(key), i)));
+    for (std::size_t i = 0; i < array.size(); ++i)
+      values.push_back(convert<T>(array[i], fmt::format("{}[{}]", path_of(key), i)));
     return values;
   }
 
@@ -78,8 +80,10 @@ class Fields {
     if constexpr (std::same_as<T, bool>) {
       if (json.is_boolean()) return json.get<bool>();
     } else if constexpr (std::integral<T>) {
-      if (json.is_number_unsigned() && std::in_range<T>(json.get<std::uint64_t>())) return static_cast<T>(json.get<std::uint64_t>());
-      if (json.is_number_integer() && !json.is_number_unsigned() && std::in_range<T>(json.get<std::int64_t>())) return static_cast<T>(json.get<std::int64_t>());
+      if (json.is_number_unsigned() && std::in_range<T>(json.get<std::uint64_t>()))
+        return static_cast<T>(json.get<std::uint64_t>());
+      if (json.is_number_integer() && !json.is_number_unsigned() && std::in_range<T>(json.get<std::int64_t>()))
+        return static_cast<T>(json.get<std::int64_t>());
     } else if constexpr (std::floating_point<T>) {
       if (json.is_number()) return static_cast<T>(json.get<double>());
     } else {

@@ -18,14 +18,14 @@ nlohmann::ordered_json ublock_to_json(const BlockShape& shape) {
 
 nlohmann::ordered_json to_json(const Accelerator& accelerator) {
   nlohmann::ordered_json json{{"name", accelerator.name},
-            {"family", name_of(accelerator.family)},
-            {"macs_per_cycle", accelerator.macs_per_cycle},
-            {"cores", accelerator.cores},
-            {"ofm_ublocks", nlohmann::ordered_json::array()},
-            {"ifm_ublock", ublock_to_json(accelerator.ifm_ublock)},
-            {"largest_ofm_block", ublock_to_json(accelerator.largest_ofm_block)},
-            {"ofm_split_depth", accelerator.ofm_split_depth},
-            {"largest_sub_kernel", accelerator.largest_sub_kernel}};
+                              {"family", name_of(accelerator.family)},
+                              {"macs_per_cycle", accelerator.macs_per_cycle},
+                              {"cores", accelerator.cores},
+                              {"ofm_ublocks", nlohmann::ordered_json::array()},
+                              {"ifm_ublock", ublock_to_json(accelerator.ifm_ublock)},
+                              {"largest_ofm_block", ublock_to_json(accelerator.largest_ofm_block)},
+                              {"ofm_split_depth", accelerator.ofm_split_depth},
+                              {"largest_sub_kernel", accelerator.largest_sub_kernel}};
   for (const BlockShape& ublock : accelerator.ofm_ublocks) json["ofm_ublocks"].push_back(ublock_to_json(ublock));
   return json;
 }
@@ -107,7 +107,8 @@ Json source_of(const PackedLayer& layer) {
           {"node", layer.node},
           {"op_name", layer.op_name},
           {"role", layer.role},
-          {"weights", {{"tensor", layer.weights_tensor}, {"name", layer.weights_name}, {"dtype", name_of(layer.weights_dtype)}}},
+          {"weights",
+           {{"tensor", layer.weights_tensor}, {"name", layer.weights_name}, {"dtype", name_of(layer.weights_dtype)}}},
           {"bias", {{"tensor", layer.bias_tensor}, {"name", layer.bias_name}}},
           {"ifm", {{"tensor", layer.ifm_tensor}, {"name", layer.ifm_name}, {"dtype", name_of(layer.ifm_dtype)}}},
           {"ofm", {{"tensor", layer.ofm_tensor}, {"name", layer.ofm_name}}}};
@@ -148,12 +149,18 @@ Json to_json(const PackedLayer& layer, std::size_t index, std::span<const std::u
 }
 
 Json to_json(const NotPacked& entry) {
-  return {{"subgraph", entry.subgraph}, {"node", entry.node}, {"op_name", entry.op_name}, {"tensor", entry.tensor}, {"reason", entry.reason}};
+  return {{"subgraph", entry.subgraph},
+          {"node", entry.node},
+          {"op_name", entry.op_name},
+          {"tensor", entry.tensor},
+          {"reason", entry.reason}};
 }
 
 // ---- JSON to records -----------------------------------------------------------------------------------------------
 
-BlockShape block_shape_from(const Fields& f) { return {f.get<int>("width"), f.get<int>("height"), f.get<int>("depth")}; }
+BlockShape block_shape_from(const Fields& f) {
+  return {f.get<int>("width"), f.get<int>("height"), f.get<int>("depth")};
+}
 
 Accelerator accelerator_from(const Fields& f) {
   Accelerator accelerator;
@@ -190,14 +197,20 @@ BrickGeometry geometry_from(const Fields& f, const Accelerator& accelerator) {
 }
 
 PackedStream stream_from(const Fields& f, const Accelerator& accelerator) {
-  return {f.get<int>("core"),          f.get<std::uint64_t>("offset"), f.get<std::uint64_t>("size_bytes"),
-          f.get<std::uint64_t>("n_ordered"), f.get<int>("first_channel"), f.get<int>("channel_step"),
-          geometry_from(f.at("geometry"), accelerator), f.get<std::string>("sha256")};
+  return {f.get<int>("core"),
+          f.get<std::uint64_t>("offset"),
+          f.get<std::uint64_t>("size_bytes"),
+          f.get<std::uint64_t>("n_ordered"),
+          f.get<int>("first_channel"),
+          f.get<int>("channel_step"),
+          geometry_from(f.at("geometry"), accelerator),
+          f.get<std::string>("sha256")};
 }
 
 PackedScales scales_from(const Fields& f) {
-  return {f.get<int>("core"),      f.get<std::uint64_t>("offset"), f.get<std::uint64_t>("size_bytes"), f.get<int>("n_records"),
-          f.get<int>("n_zero_records"), f.get<int>("first_channel"), f.get<int>("channel_step"), f.get<std::string>("sha256")};
+  return {f.get<int>("core"),         f.get<std::uint64_t>("offset"), f.get<std::uint64_t>("size_bytes"),
+          f.get<int>("n_records"),    f.get<int>("n_zero_records"),   f.get<int>("first_channel"),
+          f.get<int>("channel_step"), f.get<std::string>("sha256")};
 }
 
 DepthSlice slice_from(const Fields& f, const Accelerator& accelerator) {
@@ -215,7 +228,9 @@ std::vector<ChannelRecord> channels_from(const Fields& f) {
   const auto multiplier = f.numbers<std::int64_t>("multiplier");
   const auto shift = f.numbers<int>("shift");
   if (multiplier.size() != bias.size() || shift.size() != bias.size()) {
-    fail(ErrorCode::bad_file, f.path(), fmt::format("{} biases, {} multipliers, {} shifts; as many of each wanted", bias.size(), multiplier.size(), shift.size()));
+    fail(ErrorCode::bad_file, f.path(),
+         fmt::format("{} biases, {} multipliers, {} shifts; as many of each wanted", bias.size(), multiplier.size(),
+                     shift.size()));
   }
   std::vector<ChannelRecord> channels(bias.size());
   for (std::size_t o = 0; o < channels.size(); ++o) channels[o] = {bias[o], {multiplier[o], shift[o]}};
@@ -262,7 +277,8 @@ PackedLayer layer_from(const Fields& f, const Accelerator& accelerator) {
   read_source(f, layer);
   layer.kind = f.word<OpKind>("kind");
   const auto ohwi = f.numbers<int>("ohwi");
-  if (ohwi.size() != layer.ohwi.size()) fail(ErrorCode::bad_file, f.path() + ".ohwi", fmt::format("{} extents, 4 wanted", ohwi.size()));
+  if (ohwi.size() != layer.ohwi.size())
+    fail(ErrorCode::bad_file, f.path() + ".ohwi", fmt::format("{} extents, 4 wanted", ohwi.size()));
   std::copy(ohwi.begin(), ohwi.end(), layer.ohwi.begin());
   layer.zero_point = f.numbers<std::int64_t>("zero_point");
   layer.flipped = f.get<bool>("flipped");

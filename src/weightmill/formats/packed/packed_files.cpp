@@ -34,12 +34,16 @@ std::string c_macros(const PackedLayer& layer, std::size_t index) {
   std::string text = fmt::format("/* layer {}: {} {} */\n", index, layer.op_name, layer.role);
   for (std::size_t s = 0; s < layer.slices.size(); ++s) {
     for (const PackedScales& group : layer.slices[s].scales) {
-      text += fmt::format("#define WEIGHTMILL_LAYER{0}_SLICE{1}_CORE{2}_SCALES_OFFSET {3}u\n#define WEIGHTMILL_LAYER{0}_SLICE{1}_CORE{2}_SCALES_BYTES {4}u\n",
-                          index, s, group.core, group.offset, group.size_bytes);
+      text += fmt::format(
+          "#define WEIGHTMILL_LAYER{0}_SLICE{1}_CORE{2}_SCALES_OFFSET {3}u\n#define "
+          "WEIGHTMILL_LAYER{0}_SLICE{1}_CORE{2}_SCALES_BYTES {4}u\n",
+          index, s, group.core, group.offset, group.size_bytes);
     }
     for (const PackedStream& stream : layer.slices[s].streams) {
-      text += fmt::format("#define WEIGHTMILL_LAYER{0}_SLICE{1}_CORE{2}_WEIGHTS_OFFSET {3}u\n#define WEIGHTMILL_LAYER{0}_SLICE{1}_CORE{2}_WEIGHTS_BYTES {4}u\n",
-                          index, s, stream.core, stream.offset, stream.size_bytes);
+      text += fmt::format(
+          "#define WEIGHTMILL_LAYER{0}_SLICE{1}_CORE{2}_WEIGHTS_OFFSET {3}u\n#define "
+          "WEIGHTMILL_LAYER{0}_SLICE{1}_CORE{2}_WEIGHTS_BYTES {4}u\n",
+          index, s, stream.core, stream.offset, stream.size_bytes);
     }
   }
   return text;
@@ -47,7 +51,8 @@ std::string c_macros(const PackedLayer& layer, std::size_t index) {
 
 std::string c_array(const std::string& name, std::span<const std::uint8_t> bytes) {
   std::string text = fmt::format("_Alignas(16) const uint8_t {}[{}] = {{\n", name, bytes.size());
-  for (std::size_t i = 0; i < bytes.size(); ++i) text += fmt::format("{}0x{:02x},{}", i % 16 == 0 ? "  " : " ", bytes[i], i % 16 == 15 ? "\n" : "");
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    text += fmt::format("{}0x{:02x},{}", i % 16 == 0 ? "  " : " ", bytes[i], i % 16 == 15 ? "\n" : "");
   if (bytes.size() % 16 != 0) text += '\n';
   return text + "};\n";
 }
@@ -71,9 +76,12 @@ void write_c_header(const Packed& packed, const fs::path& path) {
   for (std::size_t i = 0; i < packed.layers.size(); ++i) {
     const PackedLayer& layer = packed.layers[i];
     text += c_macros(layer, i);
-    if (has_bytes(layer.scales)) text += fmt::format("extern const uint8_t weightmill_layer{}_scales[{}];\n", i, layer.scales.size());
-    if (layer.same_as >= 0) text += fmt::format("#define weightmill_layer{}_weights weightmill_layer{}_weights\n", i, layer.same_as);
-    else if (has_bytes(layer.weights)) text += fmt::format("extern const uint8_t weightmill_layer{}_weights[{}];\n", i, layer.weights.size());
+    if (has_bytes(layer.scales))
+      text += fmt::format("extern const uint8_t weightmill_layer{}_scales[{}];\n", i, layer.scales.size());
+    if (layer.same_as >= 0)
+      text += fmt::format("#define weightmill_layer{}_weights weightmill_layer{}_weights\n", i, layer.same_as);
+    else if (has_bytes(layer.weights))
+      text += fmt::format("extern const uint8_t weightmill_layer{}_weights[{}];\n", i, layer.weights.size());
     text += '\n';
   }
   write_file(path, text + "#endif\n");
@@ -90,7 +98,8 @@ nlohmann::json parse_manifest(const fs::path& path) {
 
 std::vector<std::uint8_t> blob_of(const Safetensors& blobs, const std::string& name) {
   const SafetensorsTensor* blob = blobs.find(name);
-  if (blob == nullptr) fail(ErrorCode::bad_file, blobs.file->name(), fmt::format("there is no blob {}, which the manifest names", name));
+  if (blob == nullptr)
+    fail(ErrorCode::bad_file, blobs.file->name(), fmt::format("there is no blob {}, which the manifest names", name));
   return {blob->data.begin(), blob->data.end()};
 }
 
@@ -127,7 +136,8 @@ PackedFolder read_packed(const fs::path& path) {
   const auto manifest = parse_manifest(folder / kManifestName);
   PackedFolder result{from_manifest(manifest), {}};
   const formats::Fields source = formats::Fields(manifest, "manifest").at("source");
-  result.source = {source.get<std::string>("file"), source.get<std::string>("sha256"), source.get<std::uint64_t>("size_bytes")};
+  result.source = {source.get<std::string>("file"), source.get<std::string>("sha256"),
+                   source.get<std::uint64_t>("size_bytes")};
   const Safetensors blobs = read_safetensors(folder / kBlobsName);
   for (std::size_t i = 0; i < result.packed.layers.size(); ++i) {
     PackedLayer& layer = result.packed.layers[i];

@@ -18,18 +18,23 @@ namespace fs = std::filesystem;
 /// One layer that uses every field, and one that shares its streams.
 Packed packed_of_everything() {
   Packed packed;
-  packed.accelerator = {"ethos-u85-256", NpuFamily::u85, 256, 1, {{1, 2, 16}, {2, 2, 8}}, {2, 2, 8}, {128, 128, 1024}, 16, 8};
+  packed.accelerator = {"ethos-u85-256", NpuFamily::u85,   256, 1, {{1, 2, 16}, {2, 2, 8}},
+                        {2, 2, 8},       {128, 128, 1024}, 16,  8};
   packed.effort = "regor";
   packed.scaling = ScalingRule::regor;
   PackedLayer layer;
-  layer.subgraph = 1, layer.node = 7, layer.kind = OpKind::transpose_conv_2d, layer.op_name = "TRANSPOSE_CONV", layer.role = "weights";
+  layer.subgraph = 1, layer.node = 7, layer.kind = OpKind::transpose_conv_2d, layer.op_name = "TRANSPOSE_CONV",
+  layer.role = "weights";
   layer.weights_tensor = 3, layer.bias_tensor = -1, layer.ifm_tensor = 2, layer.ofm_tensor = 5;
   layer.weights_name = "w \"1\"", layer.ifm_name = "x", layer.ofm_name = "y";
-  layer.ohwi = {2, 3, 4, 5}, layer.weights_dtype = DType::u8, layer.ifm_dtype = DType::i16, layer.zero_point = {3, -4}, layer.flipped = true;
+  layer.ohwi = {2, 3, 4, 5}, layer.weights_dtype = DType::u8, layer.ifm_dtype = DType::i16, layer.zero_point = {3, -4},
+  layer.flipped = true;
   layer.stride_y = 1, layer.stride_x = 2, layer.dilation_y = 2, layer.dilation_x = 1;
-  layer.block_type = NpuBlockType::convolution, layer.traversal = Traversal::part_kernel_first, layer.format = StreamFormat::fast_sparse;
+  layer.block_type = NpuBlockType::convolution, layer.traversal = Traversal::part_kernel_first,
+  layer.format = StreamFormat::fast_sparse;
   layer.ofm_block_depth = 32, layer.ifm_block_depth = 16, layer.ofm_ublock = {2, 2, 8}, layer.ofm_depth_step = 2;
-  layer.scaling = ScalingRule::regor, layer.record_format = RecordFormat::bias48_scale15, layer.rescaled_for_activation = true;
+  layer.scaling = ScalingRule::regor, layer.record_format = RecordFormat::bias48_scale15,
+  layer.rescaled_for_activation = true;
   layer.ifm_scale = 0.1f, layer.ofm_scale = 1e-30f, layer.weight_scale = {0.3f, 1.1754944e-38f};
   layer.channels = {{-140737488355328, {32767, 63}}, {5, {1, 0}}};
   layer.weights.assign(48, 9), layer.scales.assign(32, 8);
@@ -79,7 +84,8 @@ TEST_F(PackedFiles, EveryMissingKeyAndWrongTypeIsNamed) {
   const auto flat = whole.flatten();
   std::size_t n_checked = 0;
   for (const auto& [pointer, value] : flat.items()) {
-    if (pointer.starts_with("/source/") || pointer == "/blobs" || pointer.ends_with("_blob")) continue;  // not of the records
+    if (pointer.starts_with("/source/") || pointer == "/blobs" || pointer.ends_with("_blob"))
+      continue;  // not of the records
     nlohmann::json broken = whole;
     broken[nlohmann::json::json_pointer(pointer)] = nlohmann::json::array({nullptr});
     EXPECT_THROW(from_manifest(broken), Error) << pointer;
@@ -115,7 +121,8 @@ TEST_F(PackedFiles, RefuseAMissingBlob) {
 TEST_F(PackedFiles, CArraysHoldTheBytes) {
   write_c_arrays(packed_of_everything(), folder_);
   EXPECT_NE(text_of("weights.c").find("_Alignas(16) const uint8_t weightmill_layer0_weights[48]"), std::string::npos);
-  EXPECT_NE(text_of("weights.h").find("#define weightmill_layer1_weights weightmill_layer0_weights"), std::string::npos);
+  EXPECT_NE(text_of("weights.h").find("#define weightmill_layer1_weights weightmill_layer0_weights"),
+            std::string::npos);
   EXPECT_NE(text_of("weights.h").find("#define WEIGHTMILL_LAYER0_SLICE0_CORE0_WEIGHTS_BYTES 48u"), std::string::npos);
 }
 

@@ -24,7 +24,8 @@ inline std::span<const NpuBlockType> all_values<NpuBlockType>() {
 }
 template <>
 inline std::span<const StreamFormat> all_values<StreamFormat>() {
-  static constexpr std::array values{StreamFormat::standard, StreamFormat::sparse, StreamFormat::fast, StreamFormat::fast_sparse};
+  static constexpr std::array values{StreamFormat::standard, StreamFormat::sparse, StreamFormat::fast,
+                                     StreamFormat::fast_sparse};
   return values;
 }
 template <>
@@ -34,12 +35,14 @@ inline std::span<const ScalingRule> all_values<ScalingRule>() {
 }
 template <>
 inline std::span<const RecordFormat> all_values<RecordFormat>() {
-  static constexpr std::array values{RecordFormat::bias40_scale32, RecordFormat::bias32_scale31, RecordFormat::bias48_scale15};
+  static constexpr std::array values{RecordFormat::bias40_scale32, RecordFormat::bias32_scale31,
+                                     RecordFormat::bias48_scale15};
   return values;
 }
 template <>
 inline std::span<const DType> all_values<DType>() {
-  static constexpr std::array values{DType::i4, DType::i8, DType::i16, DType::i32, DType::i64, DType::u4, DType::u8, DType::u16, DType::u32, DType::u64};
+  static constexpr std::array values{DType::i4, DType::i8, DType::i16, DType::i32, DType::i64,
+                                     DType::u4, DType::u8, DType::u16, DType::u32, DType::u64};
   return values;
 }
 template <>
@@ -49,9 +52,15 @@ inline std::span<const NpuFamily> all_values<NpuFamily>() {
 }
 template <>
 inline std::span<const OpKind> all_values<OpKind>() {
-  static constexpr std::array values{OpKind::conv_2d, OpKind::depthwise_conv_2d, OpKind::transpose_conv_2d,
-                                     OpKind::fully_connected, OpKind::conv_3d, OpKind::lstm,
-                                     OpKind::unidirectional_sequence_lstm, OpKind::svdf, OpKind::other};
+  static constexpr std::array values{OpKind::conv_2d,
+                                     OpKind::depthwise_conv_2d,
+                                     OpKind::transpose_conv_2d,
+                                     OpKind::fully_connected,
+                                     OpKind::conv_3d,
+                                     OpKind::lstm,
+                                     OpKind::unidirectional_sequence_lstm,
+                                     OpKind::svdf,
+                                     OpKind::other};
   return values;
 }
 
