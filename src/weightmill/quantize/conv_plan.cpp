@@ -12,8 +12,8 @@
 namespace weightmill {
 namespace {
 
-/// A lane gives up at most 8 weight bits and raises its intrinsic shift once, all lanes that need it in the same pass; a
-/// fallback starts anew. 100 000 adversarial requests needed 25 passes at most.  [docs/quantization.md §4]
+/// A lane gives up at most 8 weight bits and raises its intrinsic shift once, all lanes that need it in the same pass;
+/// a fallback starts anew. 100 000 adversarial requests needed 25 passes at most.  [docs/quantization.md §4]
 constexpr int kFixedPasses = 64;
 constexpr int kClassicPasses = 18;
 

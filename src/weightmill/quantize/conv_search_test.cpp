@@ -56,7 +56,9 @@ TEST(SearchOutputScale, TakesMeasuredNoiseWhereItIsGiven) {
   const Drawn drawn(1, ConvMode::pow2_i8);
   const double wanted = 1.5;
   const double steps = plan_conv(drawn.request).output.steps_per_unit;
-  const auto distance = [&](const QuantizedConv& plan) { return std::abs(steps / plan.output.steps_per_unit - wanted); };
+  const auto distance = [&](const QuantizedConv& plan) {
+    return std::abs(steps / plan.output.steps_per_unit - wanted);
+  };
   const ScaleChoice choice = search_output_scale(drawn.request, {.measured_noise = distance});
   EXPECT_NEAR(choice.range_factor, wanted, 0.05);
   EXPECT_LE(choice.noise, choice.noise_without);

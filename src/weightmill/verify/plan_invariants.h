@@ -15,8 +15,8 @@ struct PlanTolerance {
 };
 
 /// Holds a plan to the promises of its record: sizes, ranges of weights, shifts, multipliers and zero points, the gain
-/// of each lane against its scales, no weights in dead lanes. Returns one sentence for each promise that is broken, with
-/// the lane or channel; none for a sound plan.  [docs/quantization.md §4.9]
+/// of each lane against its scales, no weights in dead lanes. Returns one sentence for each promise that is broken,
+/// with the lane or channel; none for a sound plan.  [docs/quantization.md §4.9]
 std::vector<std::string> verify_plan(const QuantizedConv& plan, const PlanTolerance& tolerance = {});
 
 }  // namespace weightmill
