@@ -40,12 +40,12 @@ PackedFolder pack_model(const std::string& model, const std::string& accelerator
 std::string verify_folder(const std::string& folder, const std::optional<std::string>& model, int jobs) {
   const nb::gil_scoped_release release;
   const auto path = model ? std::optional<std::filesystem::path>(*model) : std::nullopt;
-  return to_json(verify_packed_folder(folder, path, {resolve_jobs(jobs), {}})).dump();
+  return to_json(verify_packed_folder(folder, path, {resolve_jobs(jobs), {}})).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string verify_result(const PackedFolder& packed, const std::string& model, int jobs) {
   const nb::gil_scoped_release release;
-  return to_json(verify_packed_model(packed, model, {resolve_jobs(jobs), {}})).dump();
+  return to_json(verify_packed_model(packed, model, {resolve_jobs(jobs), {}})).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 nb::bytes blob_of(const PackedFolder& packed, const std::string& name) {
@@ -57,10 +57,10 @@ nb::bytes blob_of(const PackedFolder& packed, const std::string& name) {
 void bind_pipeline(nb::module_& m) {
   nb::class_<PackedFolder>(m, "Packed", "What pack() made: bytes and where everything is.")
       .def(
-          "manifest_json", [](const PackedFolder& p) { return to_manifest(p.packed, p.source).dump(); },
+          "manifest_json", [](const PackedFolder& p) { return to_manifest(p.packed, p.source).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); },
           "The manifest as JSON text.")
       .def(
-          "report_json", [](const PackedFolder& p) { return to_json(summarize(p.packed)).dump(); },
+          "report_json", [](const PackedFolder& p) { return to_json(summarize(p.packed)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); },
           "The table as JSON text.")
       .def("blob", &blob_of, nb::arg("name"), "Bytes of a blob that the manifest names. Raises Error.")
       .def(

@@ -21,7 +21,7 @@ SqueezeOptions options_of(const std::string& effort, bool keep_dead, int jobs) {
 
 std::string squeeze_path(const std::string& from, const std::string& to, const std::string& effort, bool keep_dead, int jobs) {
   const nb::gil_scoped_release release;
-  return to_json(squeeze_file(from, to, options_of(effort, keep_dead, jobs))).dump();
+  return to_json(squeeze_file(from, to, options_of(effort, keep_dead, jobs))).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 nb::tuple squeeze_file_bytes(nb::handle file, const std::string& effort, bool keep_dead, int jobs) {
@@ -30,7 +30,7 @@ nb::tuple squeeze_file_bytes(nb::handle file, const std::string& effort, bool ke
     const nb::gil_scoped_release release;
     return squeeze_bytes(view.bytes(), "model", options_of(effort, keep_dead, jobs));
   }();
-  return nb::make_tuple(to_bytes(squeezed.bytes), to_json(squeezed.report).dump());
+  return nb::make_tuple(to_bytes(squeezed.bytes), to_json(squeezed.report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 nb::tuple squeeze_blobs(nb::handle payload, nb::handle read_only, const std::string& effort, bool keep_dead, int jobs) {
@@ -44,7 +44,7 @@ nb::tuple squeeze_blobs(nb::handle payload, nb::handle read_only, const std::str
 
 std::string inspect_path(const std::string& path, int jobs) {
   const nb::gil_scoped_release release;
-  return to_json(inspect_compiled(path, resolve_jobs(jobs))).dump();
+  return to_json(inspect_compiled(path, resolve_jobs(jobs))).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::optional<std::string> compare_paths(const std::string& first, const std::string& second) {

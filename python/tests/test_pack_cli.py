@@ -103,8 +103,23 @@ def test_a_changed_manifest_is_found(packed, tmp_path):
     assert verdict(lambda layer: layer.update(ohwi=[64, 1, 64, 1])) == 1
     assert verdict(lambda layer: layer.update(weights={**layer["weights"], "tensor": 10**9})) == 1
     assert verdict(lambda layer: layer.update(slices=[])) == 1
+    assert verdict(lambda layer: layer.update(zero_point=[5])) == 1
+    assert verdict(lambda layer: layer.update(node=9)) == 1
+    assert verdict(lambda layer: layer.update(op_name="DEPTHWISE_CONV_2D")) == 1
+    assert verdict(lambda layer: layer["stride"].update(x=9)) == 1
+    assert verdict(lambda layer: layer["weight_scale"].__setitem__(0, 0.5)) == 1
+    assert verdict(lambda layer: layer.update(weights_blob="layers.0.weights")) == 3
     assert verdict(lambda layer: layer.pop("slices")) == 3
     assert verdict(lambda layer: layer.update(traversal="sideways")) == 3
+
+
+def test_a_missing_layer_is_found(packed, tmp_path):
+    manifest = json.loads((packed / "manifest.json").read_text())
+    shutil.copytree(packed, tmp_path / "broken")
+    for kept in (0, 14):
+        (tmp_path / "broken" / "manifest.json").write_text(json.dumps({**manifest, "layers": manifest["layers"][:kept]}))
+        result = run("verify", tmp_path / "broken", NABU)
+        assert result.returncode == 1 and "no layer for its weights" in result.stdout
 
 
 def test_another_model_is_found(packed):
@@ -208,6 +223,31 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("x")
     result = run("pack", NABU, "-o", tmp_path / "file" / "out")
     assert result.returncode == 3 and "file" in result.stderr
+
+
+def test_a_failed_pack_keeps_the_old_folder(packed, tmp_path):
+    shutil.copytree(packed, tmp_path / "old")
+    before = (tmp_path / "old" / "weights.safetensors").read_bytes()
+    (tmp_path / "old" / "manifest.json").unlink()
+    (tmp_path / "old" / "manifest.json").mkdir()
+    assert run("pack", MODELS / "hey_jarvis.tflite", "-o", tmp_path / "old").returncode == 3
+    assert (tmp_path / "old" / "weights.safetensors").read_bytes() == before
+
+
+def test_pipes_and_the_model_itself_are_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "weights.safetensors")
+    assert run("pack", NABU, "-o", tmp_path).returncode == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["weights.safetensors"]
+    (tmp_path / "weights.safetensors").unlink()
+    shutil.copy(NABU, tmp_path / "weights.safetensors")
+    result = run("pack", tmp_path / "weights.safetensors", "-o", tmp_path)
+    assert result.returncode == 2 and "model itself" in result.stderr
+
+
+def test_a_closed_stderr_is_no_crash():
+    for redirection in ("2>&-", "2>/dev/full", ">&- 2>&-", ">/dev/full 2>/dev/full"):
+        assert subprocess.run(["bash", "-c", f'"{PROGRAM}" inspect missing {redirection}'], timeout=30).returncode == 3
+    assert subprocess.run(["bash", "-c", f'"{PROGRAM}" targets >/dev/full 2>/dev/full'], timeout=30).returncode == 3
 
 
 def test_an_interrupt_leaves_nothing(tmp_path):

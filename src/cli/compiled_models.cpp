@@ -58,7 +58,7 @@ void print_group(const CompiledReport& group) {
 int inspect_compiled_model(const std::string& path, const Common& common) {
   const CompiledFileReport report = inspect_compiled(path, resolve_jobs(common.jobs));
   if (common.json) {
-    fmt::print("{}\n", to_json(report).dump(1));
+    fmt::print("{}\n", to_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
     return 0;
   }
   fmt::print("{}  {}  {} bytes  {} NPU operators, {} CPU operators\n", report.file, report.format,
@@ -76,7 +76,7 @@ int verify_compiled_models(const std::string& first, const std::string& second, 
         {"schema", "weightmill.verify-compiled/1"},
         {"identical", !difference},
         {"difference", difference ? nlohmann::ordered_json(*difference) : nlohmann::ordered_json()}};
-    fmt::print("{}\n", json.dump(1));
+    fmt::print("{}\n", json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else if (difference) {
     fmt::print("they differ: {}\n", *difference);
   } else {

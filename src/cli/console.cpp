@@ -41,9 +41,14 @@ bool stdout_may_be_coloured() noexcept {
   return ::isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
 }
 
-void print_note(std::string_view text) { fmt::print(stderr, "weightmill: {}\n", text); }
+void print_on_stderr(std::string_view text) noexcept {
+  // A message that cannot be written must not become a second failure.
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
 
-void print_error(std::string_view text) { fmt::print(stderr, "error: {}\n", text); }
+void print_note(std::string_view text) { print_on_stderr(fmt::format("weightmill: {}\n", text)); }
+
+void print_error(std::string_view text) { print_on_stderr(fmt::format("error: {}\n", text)); }
 
 std::string with_thin_groups(std::uint64_t value) {
   std::string digits = fmt::format("{}", value);

@@ -13,6 +13,9 @@ bool stderr_is_terminal() noexcept;
 /// Whether `stdout` may be coloured: a terminal, and NO_COLOR is not set.
 bool stdout_may_be_coloured() noexcept;
 
+/// Text on stderr, as it is; lost without a word where stderr cannot be written.
+void print_on_stderr(std::string_view text) noexcept;
+
 /// A sentence on stderr: "weightmill: TEXT".
 void print_note(std::string_view text);
 

@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -88,8 +89,8 @@ int report_usage_error(const CLI::App& app, const Verbs& verbs, const std::vecto
   }
   print_error(text);
   const auto parsed = app.get_subcommands();
-  fmt::print(stderr, "       weightmill {}{}--help says what there is\n",
-             parsed.empty() ? "" : parsed.front()->get_name(), parsed.empty() ? "" : " ");
+  print_on_stderr(fmt::format("       weightmill {}{}--help says what there is\n",
+             parsed.empty() ? "" : parsed.front()->get_name(), parsed.empty() ? "" : " "));
   return kUsage;
 }
 
@@ -122,6 +123,9 @@ int main(int argc, char** argv) {
   } catch (const weightmill::Error& error) {
     print_error(error.what());
     return exit_status(error.code);
+  } catch (const std::system_error& error) {  // the file system or an output stream said no
+    print_error(error.what());
+    return kBadInput;
   } catch (const std::bad_alloc&) {
     print_error("not enough memory");
     return kInternal;

@@ -42,7 +42,7 @@ ProgressBar::~ProgressBar() { finish(); }
 
 void ProgressBar::finish() {
   const std::scoped_lock lock(mutex_);
-  if (drawn_) fmt::print(stderr, "\r\033[K");
+  if (drawn_) print_on_stderr("\r\033[K");
   drawn_ = false;
 }
 
@@ -63,7 +63,7 @@ void ProgressBar::show(std::string_view stage, std::size_t done, std::size_t tot
   last_drawn_ = now;
   drawn_ = true;
   const double elapsed_s = std::chrono::duration<double>(now - stage_start_).count();
-  fmt::print(stderr, "\r\033[K{}", progress_line(stage, done, total, elapsed_s));
+  print_on_stderr("\r\033[K" + progress_line(stage, done, total, elapsed_s));
   std::fflush(stderr);
 }
 

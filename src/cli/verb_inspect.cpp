@@ -65,7 +65,7 @@ int run(const InspectArguments& arguments) {
   if (is_packed(arguments.file)) {
     const PackReport report = summarize(read_packed(arguments.file).packed);
     if (arguments.common.json)
-      fmt::print("{}\n", to_json(report).dump(1));
+      fmt::print("{}\n", to_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
     else
       print_pack_table(report);
     return 0;
@@ -74,7 +74,7 @@ int run(const InspectArguments& arguments) {
   const InspectReport report =
       is_onnx(arguments.file) ? inspect_onnx(arguments.file) : inspect(read_model(arguments.file));
   if (arguments.common.json)
-    fmt::print("{}\n", to_json(report).dump(1));
+    fmt::print("{}\n", to_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
   else
     print_table(report);
   return 0;

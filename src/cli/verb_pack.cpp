@@ -29,19 +29,31 @@ const std::map<std::string, FormatChoice> kFormats{{"smallest", FormatChoice::sm
                                                    {"sparse", FormatChoice::sparse},
                                                    {"fast", FormatChoice::fast}};
 
+/// An empty folder would look like a success.
+void require_something_packed(const Packed& packed, const std::string& model) {
+  if (!packed.layers.empty()) return;
+  if (packed.not_packed.empty()) fail(ErrorCode::unsupported, model, "has no operator with weights that Ethos-U fetches");
+  const NotPacked& first = packed.not_packed.front();
+  fail(ErrorCode::unsupported, model,
+       fmt::format("none of its {} weight tensors can be packed; the first, {} '{}': {}", packed.not_packed.size(),
+                   first.op_name, first.tensor, first.reason));
+}
+
 int run(PackArguments& arguments) {
   if (arguments.output.empty() && !arguments.dry_run)
     fail(ErrorCode::bad_option, "--output",
          "is missing: -o DIR/ says where the result goes (--dry-run writes nothing)");
+  if (!arguments.dry_run) require_not_overwritten(arguments.model, arguments.output);
   ProgressBar bar(arguments.common.quiet);
   arguments.options.progress = bar.callback();
   arguments.options.jobs = arguments.common.jobs;
   const PackedFolder packed = pack_file(arguments.model, arguments.accelerator, arguments.options);
+  require_something_packed(packed.packed, arguments.model);
   if (!arguments.dry_run) write_packed_folder(packed, arguments.output, arguments.c_array);
   bar.finish();
   const PackReport report = summarize(packed.packed);
   if (arguments.common.json)
-    fmt::print("{}\n", to_json(report).dump(1));
+    fmt::print("{}\n", to_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
   else
     print_pack_table(report);
   return 0;

@@ -75,7 +75,7 @@ int run(const SqueezeArguments& arguments) {
   require_outputs(arguments);
   const SqueezeReport report = squeeze_input(arguments);
   if (arguments.common.json) {
-    fmt::print("{}\n", to_json(report).dump(1));
+    fmt::print("{}\n", to_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     print_report(report, arguments);
   }

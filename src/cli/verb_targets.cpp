@@ -28,7 +28,7 @@ void print_table() {
 void print_json() {
   nlohmann::ordered_json json{{"schema", "weightmill.targets/1"}, {"targets", nlohmann::ordered_json::array()}};
   for (const Accelerator& a : accelerators()) json["targets"].push_back(to_json(a));
-  fmt::print("{}\n", json.dump(1));
+  fmt::print("{}\n", json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 }  // namespace

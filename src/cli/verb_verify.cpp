@@ -55,7 +55,7 @@ int run(const VerifyArguments& arguments) {
       verify_packed_folder(arguments.first, model, {resolve_jobs(arguments.common.jobs), bar.callback()});
   bar.finish();
   if (arguments.common.json)
-    fmt::print("{}\n", to_json(report).dump(1));
+    fmt::print("{}\n", to_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
   else
     print_report(report, model.has_value());
   return report.n_findings == 0 ? 0 : 1;

@@ -38,6 +38,18 @@ void untrack(const char* name) noexcept {
   fail(ErrorCode::bad_file, path.string(), std::string(action) + ": " + std::strerror(errno));
 }
 
+/// Renaming would put a regular file in the place of a device, pipe or folder.
+void require_replaceable(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (error && error != std::errc::no_such_file_or_directory) {
+    fail(ErrorCode::bad_file, path.string(), "cannot be written: " + error.message());
+  }
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    fail(ErrorCode::bad_file, path.string(), "cannot be written: is no regular file");
+  }
+}
+
 /// The mode a plain open() would give: mkstemp's 0600 would hide the result from the user's group.
 mode_t default_mode() noexcept {
   const mode_t mask = ::umask(0);
@@ -48,7 +60,7 @@ mode_t default_mode() noexcept {
 }  // namespace
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
-  if (std::filesystem::is_directory(path_)) fail(ErrorCode::bad_file, path_.string(), "cannot be written: is a directory");
+  require_replaceable(path_);
   temporary_ = (path_.parent_path() / ("." + path_.filename().string() + ".XXXXXX")).string();
   fd_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
   if (fd_ < 0) {

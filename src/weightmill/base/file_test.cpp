@@ -73,6 +73,15 @@ TEST_F(Files, SayWhyTheyCannotBeWritten) {
   EXPECT_THROW(write_file(folder_, "x"), Error);
 }
 
+TEST_F(Files, DoNotTakeThePlaceOfPipesAndLoops) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_THROW(write_file(folder_ / "pipe", "x"), Error);
+  EXPECT_TRUE(fs::is_fifo(folder_ / "pipe"));
+  fs::create_symlink("loop", folder_ / "loop");
+  EXPECT_THROW(write_file(folder_ / "loop", "x"), Error);
+  EXPECT_THROW(write_file(folder_ / std::string(300, 'x'), "x"), Error);
+}
+
 TEST_F(Files, SurviveAFullDisk) {
   // A file-size limit fails like a full disk does: in the middle of a write.
   write_file(folder_ / "a", "old");

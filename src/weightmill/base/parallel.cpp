@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -58,7 +59,11 @@ void parallel_for(std::size_t count, unsigned jobs, const std::function<void(std
   };
   {
     std::vector<std::jthread> threads;
-    for (std::size_t t = 1; t < n_threads; ++t) threads.emplace_back(work);
+    try {
+      for (std::size_t t = 1; t < n_threads; ++t) threads.emplace_back(work);
+    } catch (const std::system_error&) {
+      // The system has no more threads to give: those that started, and the caller's, do the work.
+    }
     work();
   }
   failure.rethrow();

@@ -22,6 +22,7 @@ Packed from_manifest(const nlohmann::json& manifest);
 std::string weights_blob_name(std::size_t index);
 std::string scales_blob_name(std::size_t index);
 
+inline constexpr const char* kBlobsFile = "weights.safetensors";
 inline constexpr const char* kManifestSchema = "weightmill.packed/1";
 
 }  // namespace weightmill

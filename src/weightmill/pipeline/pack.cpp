@@ -40,6 +40,16 @@ void write_packed_folder(const PackedFolder& packed, const std::filesystem::path
   write_packed(packed.packed, packed.source, folder);
 }
 
+void require_not_overwritten(const std::filesystem::path& model, const std::filesystem::path& folder) {
+  for (const char* name : {"weights.safetensors", "manifest.json", "weights.c", "weights.h"}) {
+    std::error_code error;
+    if (std::filesystem::equivalent(model, folder / name, error) && !error) {
+      fail(ErrorCode::bad_option, "--output",
+           fmt::format("{} is the model itself; choose another folder", (folder / name).string()));
+    }
+  }
+}
+
 std::span<const std::uint8_t> packed_blob(const Packed& packed, std::string_view name) {
   for (std::size_t i = 0; i < packed.layers.size(); ++i) {
     if (name == weights_blob_name(i) && packed.layers[i].same_as < 0) return packed.layers[i].weights;

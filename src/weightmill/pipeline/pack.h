@@ -15,8 +15,11 @@ namespace weightmill {
 PackedFolder pack_file(const std::filesystem::path& path, std::string_view accelerator, const PackOptions& options);
 
 /// Writes what pack_file() made into `folder`; `c_arrays` adds weights.c and weights.h.
-/// Throws: as write_packed(); bad_option if the model itself lies where a file would be written.
+/// Throws: as write_packed().
 void write_packed_folder(const PackedFolder& packed, const std::filesystem::path& folder, bool c_arrays);
+
+/// Throws: bad_option if the model at `model` is one of the files that would be written into `folder`.
+void require_not_overwritten(const std::filesystem::path& model, const std::filesystem::path& folder);
 
 /// Proves what pack_file() made against the model at `model`. A model other than the one that was packed is a finding.
 /// Throws: as read_model().

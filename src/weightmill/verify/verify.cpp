@@ -7,6 +7,7 @@
 #include <weightmill/base/parallel.h>
 
 #include "findings.h"
+#include "layer_check.h"
 #include "model_weights.h"
 #include "record_check.h"
 #include "stream_check.h"
@@ -43,6 +44,7 @@ LayerOutcome check_layer(const Packed& packed, std::size_t index, const Model* m
     const bool comparable = model != nullptr && weights.problem.empty();
     verify::check_streams(layer, holder->weights, comparable ? &weights : nullptr, outcome.check, findings);
   }
+  if (model != nullptr) verify::check_against_node(layer, *model, findings);
   verify::check_records(layer, model, outcome.check, findings);
   outcome.check.n_findings = findings.count();
   outcome.findings = findings.release();
@@ -57,6 +59,8 @@ VerifyReport check_all(const Packed& packed, const Model* model, const VerifyOpt
     if (options.progress) options.progress("verifying", ++n_done, outcomes.size());
   });
   VerifyReport report;
+  if (model != nullptr) report.findings = verify::check_completeness(packed, *model);
+  report.n_findings = report.findings.size();
   for (LayerOutcome& outcome : outcomes) {
     report.n_findings += outcome.check.n_findings;
     report.layers.push_back(outcome.check);

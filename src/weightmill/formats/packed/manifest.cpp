@@ -310,7 +310,7 @@ nlohmann::ordered_json to_manifest(const Packed& packed, const SourceFile& sourc
             {"accelerator", to_json(packed.accelerator)},
             {"effort", packed.effort},
             {"scaling", name_of(packed.scaling)},
-            {"blobs", "weights.safetensors"},
+            {"blobs", kBlobsFile},
             {"layers", Json::array()},
             {"not_packed", Json::array()}};
   for (std::size_t i = 0; i < packed.layers.size(); ++i) {
@@ -322,6 +322,17 @@ nlohmann::ordered_json to_manifest(const Packed& packed, const SourceFile& sourc
   return json;
 }
 
+namespace {
+
+/// Names that this version of the format fixes.
+void require_text(const Fields& f, const char* key, std::string_view wanted) {
+  if (const auto found = f.get<std::string>(key); found != wanted) {
+    fail(ErrorCode::bad_file, f.path() + "." + key, fmt::format("found '{}'; '{}' wanted", found, wanted));
+  }
+}
+
+}  // namespace
+
 Packed from_manifest(const nlohmann::json& manifest) {
   const Fields f(manifest, "manifest");
   if (const auto schema = f.get<std::string>("schema"); schema != kManifestSchema) {
@@ -331,7 +342,14 @@ Packed from_manifest(const nlohmann::json& manifest) {
   packed.accelerator = accelerator_from(f.at("accelerator"));
   packed.effort = f.get<std::string>("effort");
   packed.scaling = f.word<ScalingRule>("scaling");
-  for (const Fields& layer : f.list("layers")) packed.layers.push_back(layer_from(layer, packed.accelerator));
+  require_text(f, "blobs", kBlobsFile);
+  for (const Fields& layer : f.list("layers")) {
+    const std::size_t index = packed.layers.size();
+    packed.layers.push_back(layer_from(layer, packed.accelerator));
+    const int same_as = packed.layers.back().same_as;
+    require_text(layer, "weights_blob", weights_blob_name(same_as < 0 ? index : static_cast<std::size_t>(same_as)));
+    require_text(layer, "scales_blob", scales_blob_name(index));
+  }
   for (const Fields& entry : f.list("not_packed")) {
     packed.not_packed.push_back({entry.get<int>("subgraph"), entry.get<int>("node"), entry.get<std::string>("op_name"),
                                  entry.get<std::string>("tensor"), entry.get<std::string>("reason")});

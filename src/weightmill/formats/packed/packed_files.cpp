@@ -21,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kManifestName = "manifest.json";
-constexpr const char* kBlobsName = "weights.safetensors";
 
 void make_folder(const fs::path& folder) {
   std::error_code error;
@@ -107,6 +106,8 @@ std::vector<std::uint8_t> blob_of(const Safetensors& blobs, const std::string& n
 
 void write_packed(const Packed& packed, const SourceFile& source, const fs::path& folder) {
   make_folder(folder);
+  const std::string manifest_text =
+      to_manifest(packed, source).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   std::vector<SafetensorsSource> blobs;
   const auto add = [&](std::string name, std::span<const std::uint8_t> bytes) {
     blobs.push_back({std::move(name), DType::u8, {static_cast<std::int64_t>(bytes.size())}, bytes});
@@ -115,8 +116,14 @@ void write_packed(const Packed& packed, const SourceFile& source, const fs::path
     if (packed.layers[i].same_as < 0) add(weights_blob_name(i), packed.layers[i].weights);
     add(scales_blob_name(i), packed.layers[i].scales);
   }
-  write_safetensors(folder / kBlobsName, blobs);
-  write_file(folder / kManifestName, to_manifest(packed, source).dump(1) + "\n");
+  // Both files are whole before either is put in place, and no old manifest ever stands beside new blobs.
+  AtomicFile blobs_file(folder / kBlobsFile), manifest_file(folder / kManifestName);
+  write_safetensors(blobs_file, blobs);
+  manifest_file.write(manifest_text);
+  std::error_code error;
+  fs::remove(folder / kManifestName, error);
+  blobs_file.commit();
+  manifest_file.commit();
 }
 
 void write_c_arrays(const Packed& packed, const fs::path& folder) {
@@ -138,7 +145,7 @@ PackedFolder read_packed(const fs::path& path) {
   const formats::Fields source = formats::Fields(manifest, "manifest").at("source");
   result.source = {source.get<std::string>("file"), source.get<std::string>("sha256"),
                    source.get<std::uint64_t>("size_bytes")};
-  const Safetensors blobs = read_safetensors(folder / kBlobsName);
+  const Safetensors blobs = read_safetensors(folder / kBlobsFile);
   for (std::size_t i = 0; i < result.packed.layers.size(); ++i) {
     PackedLayer& layer = result.packed.layers[i];
     if (layer.same_as < 0) layer.weights = blob_of(blobs, weights_blob_name(i));
