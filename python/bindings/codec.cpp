@@ -89,43 +89,44 @@ std::optional<long> integer_of(PyObject* element) {
 
 /// The weights of a Python list. Throws ValueError with the texts of `ethosu.mlw_codec`; an integer out of range counts
 /// before anything that is no integer.
-std::vector<std::int16_t> weights_of(nb::list list) {
-  std::vector<std::int16_t> weights(nb::len(list));
+std::vector<std::int16_t> weights_of(const nb::list& list) {
+  std::vector<std::int16_t> weights;
+  weights.reserve(nb::len(list));
   bool all_integers = true;
-  for (std::size_t i = 0; i < nb::len(list); ++i) {
-    const std::optional<long> value = integer_of(PyList_GET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i)));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.ptr()); ++i) {  // asked anew: an __index__ may change the list
+    const std::optional<long> value = integer_of(PyList_GET_ITEM(list.ptr(), i));
     all_integers = all_integers && value.has_value();
     if (value && (*value < -255 || *value > 255)) throw nb::value_error("Input value out of bounds");
-    if (i < weights.size()) weights[i] = static_cast<std::int16_t>(value.value_or(0));
+    weights.push_back(static_cast<std::int16_t>(value.value_or(0)));
   }
   if (!all_integers) throw nb::value_error("Invalid input");
   return weights;
 }
 
-nb::bytearray encode_list(nb::list list) {
+nb::bytearray encode_list(const nb::list& list) {
   const std::vector<std::int16_t> weights = weights_of(list);
   const auto stream = released([&] { return mlw::encode(weights, mlw::Effort::reference); });
   return nb::bytearray(stream.data(), stream.size());
 }
 
 /// The Python integers -255 to 255, made once: a decoded list only counts references.
-const std::array<nb::object, 511>& small_integers() {
-  static const auto* const integers = [] {
-    auto* made = new std::array<nb::object, 511>;  // never freed: outlives the interpreter's last module
-    for (int i = 0; i < 511; ++i) (*made)[static_cast<std::size_t>(i)] = nb::int_(i - 255);
+const std::array<PyObject*, 511>& small_integers() {
+  static const auto integers = [] {
+    std::array<PyObject*, 511> made;
+    for (int i = 0; i < 511; ++i) made[static_cast<std::size_t>(i)] = nb::int_(i - 255).release().ptr();  // never freed
     return made;
   }();
-  return *integers;
+  return integers;
 }
 
-nb::list decode_to_list(nb::bytearray stream) {
+nb::list decode_to_list(const nb::bytearray& stream) {
   const ByteView view(stream);
   const auto weights = released([&] { return mlw::decode(view.bytes()); });
-  const auto& integers = small_integers();
+  PyObject* const* zero = small_integers().data() + 255;
   nb::list list = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(weights.size())));
   if (!list.is_valid()) throw nb::python_error();
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    PyObject* integer = integers[static_cast<std::size_t>(weights[i] + 255)].ptr();
+    PyObject* integer = zero[weights[i]];
     Py_INCREF(integer);
     PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), integer);
   }

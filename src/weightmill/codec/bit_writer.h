@@ -19,21 +19,36 @@ class BitWriter {
   /// never full and may be shifted by what was stored.
   static constexpr unsigned kMaxFieldBits = 64 - 8;
 
-  BitWriter() { reserve(); }
+  /// The writer's state while it writes into room it has: small enough to stay in registers.
+  class Burst {
+   public:
+    /// Appends the low `width` bits of `value`.
+    /// Requires: width <= kMaxFieldBits, and no bit of `value` at or above `width`.
+    void put(std::uint64_t value, unsigned width) noexcept {
+      assert(width <= kMaxFieldBits && (value >> width) == 0);
+      waiting_ |= value << n_waiting_;
+      std::memcpy(out_, &waiting_, sizeof waiting_);
+      n_waiting_ += width;
+      waiting_ >>= n_waiting_ & ~7u;
+      out_ += n_waiting_ / 8;
+      n_waiting_ %= 8;
+    }
+
+   private:
+    friend class BitWriter;
+    std::uint8_t* out_ = nullptr;
+    std::uint64_t waiting_ = 0;  ///< bits behind the last whole byte
+    unsigned n_waiting_ = 0;
+  };
+
+  BitWriter() { make_room(0); }
   BitWriter(BitWriter&&) noexcept = default;
   BitWriter& operator=(BitWriter&&) noexcept = default;
 
-  /// Appends the low `width` bits of `value`.
-  /// Requires: width <= kMaxFieldBits, and no bit of `value` at or above `width`.
+  /// As Burst::put(); makes room by itself.
   void put(std::uint64_t value, unsigned width) {
-    assert(width <= kMaxFieldBits && (value >> width) == 0);
-    waiting_ |= value << n_waiting_;
-    store(waiting_);
-    n_waiting_ += width;
-    waiting_ >>= n_waiting_ & ~7u;
-    size_bytes_ += n_waiting_ / 8;
-    n_waiting_ %= 8;
-    if (size_bytes_ + kSlackBytes > bytes_.size()) reserve();
+    make_room(width);
+    state_.put(value, width);
   }
 
   /// Appends `count` one bits.
@@ -42,50 +57,38 @@ class BitWriter {
     put(ones(static_cast<unsigned>(count)), static_cast<unsigned>(count));
   }
 
-  std::uint64_t size_bits() const noexcept { return std::uint64_t{size_bytes_} * 8 + n_waiting_; }
-
-  /// The bits from `position` on, first bit lowest, zeros behind the end; at least kMaxFieldBits of them count.
-  /// Requires: position <= size_bits() + kMaxFieldBits.
-  std::uint64_t bits_from(std::uint64_t position) const noexcept {
-    assert(position <= size_bits() + kMaxFieldBits);
-    std::uint64_t word;
-    std::memcpy(&word, bytes_.data() + position / 8, sizeof word);
-    return word >> (position % 8);
+  /// What is put into the burst, at most `max_bits`, counts once it is handed back to end_burst().
+  Burst begin_burst(std::uint64_t max_bits) {
+    make_room(max_bits);
+    return state_;
   }
+  void end_burst(const Burst& burst) noexcept { state_ = burst; }
 
-  /// Forgets what was written and keeps the memory.
-  void clear() noexcept {
-    waiting_ = 0;
-    n_waiting_ = 0;
-    size_bytes_ = 0;
-    store(0);
-  }
+  std::uint64_t size_bits() const noexcept { return std::uint64_t{size_bytes()} * 8 + state_.n_waiting_; }
 
   /// Gives the bytes away; bits beyond the last one of a byte are 0.
   std::vector<std::uint8_t> take() && {
-    bytes_.resize(size_bytes_ + (n_waiting_ != 0 ? 1 : 0));
+    bytes_.resize(size_bytes() + (state_.n_waiting_ != 0 ? 1 : 0));
     return std::move(bytes_);
   }
 
  private:
-  /// What put() and bits_from() may touch behind the last whole byte.
-  static constexpr std::size_t kSlackBytes = 4 * sizeof(std::uint64_t);
+  static_assert(std::endian::native == std::endian::little, "words are copied as they lie in memory");
 
-  static_assert(std::endian::native == std::endian::little, "store() and bits_from() copy words as they lie in memory");
+  std::size_t size_bytes() const noexcept { return static_cast<std::size_t>(state_.out_ - bytes_.data()); }
 
-  void store(std::uint64_t word) noexcept {
-    std::memcpy(bytes_.data() + size_bytes_, &word, sizeof word);
-    constexpr std::uint64_t zero = 0;
-    std::memcpy(bytes_.data() + size_bytes_ + sizeof word, &zero, sizeof zero);
+  void make_room(std::uint64_t n_bits) {
+    const std::size_t needed = (size_bits() + n_bits) / 8 + sizeof(std::uint64_t);  // a put() stores a whole word
+    if (needed <= bytes_.size()) return;
+    const std::size_t size = size_bytes();
+    bytes_.resize(needed + needed / 2 + 256);
+    state_.out_ = bytes_.data() + size;
   }
-  void reserve() { bytes_.resize(2 * size_bytes_ + 256); }
 
   static constexpr std::uint64_t ones(unsigned width) noexcept { return (std::uint64_t{1} << width) - 1; }
 
   std::vector<std::uint8_t> bytes_;
-  std::size_t size_bytes_ = 0;
-  std::uint64_t waiting_ = 0;
-  unsigned n_waiting_ = 0;
+  Burst state_;
 };
 
 /// Counts what a BitWriter would hold, so that a cost comes from the very code that writes.
@@ -93,6 +96,8 @@ class BitCounter {
  public:
   void put(std::uint64_t, unsigned width) noexcept { size_bits_ += width; }
   void put_ones(std::uint64_t count) noexcept { size_bits_ += count; }
+  BitCounter begin_burst(std::uint64_t) const noexcept { return *this; }
+  void end_burst(const BitCounter& burst) noexcept { *this = burst; }
   std::uint64_t size_bits() const noexcept { return size_bits_; }
 
  private:

@@ -140,21 +140,46 @@ class SectionSearch {
     if (has_palette_ && !zero_seen_ && zeros_before(n_weights, next_) > 0) meet_new_value(place(next_ - 1) + 1, next_);
   }
 
+  // The loops below run on locals: the compiler must take it that storing a place changes a member.
+
   bool advance(Place stop) noexcept {
-    for (; next_ < stop; ++next_) last_[weight(next_)] = place(next_);
+    const std::int16_t* weights = weights_.data();
+    const Place* end = nonzero_.data() + (stop - first_listed_);
+    for (const Place* at = nonzero_.data() + (next_ - first_listed_); at != end; ++at) last_[weights[*at]] = *at;
+    next_ = stop;
     return true;
   }
 
   /// False if a section ended on the way.
   bool advance_in_section(Place stop) {
-    for (; next_ < stop; ++next_) {
+    while (next_ < stop) {
+      next_ = advance_to_new_value(stop);
+      if (next_ == stop) break;
       const Place here = place(next_);
       if (!zero_seen_ && zeros_before(here, next_) > 0 && meet_new_value(place(next_ - 1) + 1, next_)) return false;
       Place& last = last_[weight(next_)];
       if (last < begin_ && meet_new_value(here, next_)) return false;
       last = here;
+      ++next_;
     }
     return true;
+  }
+
+  /// Goes on to the number of the first weight that is new in the section, or has the first of its zeros before it.
+  Place advance_to_new_value(Place stop) noexcept {
+    const std::int16_t* weights = weights_.data();
+    const Place* places = nonzero_.data();
+    const Place first_listed = first_listed_;
+    const Place begin = begin_;
+    const Place without_zeros = zero_seen_ ? std::numeric_limits<Place>::max() : begin_ - nonzero_before_;
+    Place number = next_;
+    for (; number < stop; ++number) {
+      const Place here = places[number - first_listed];
+      Place& last = last_[weights[here]];
+      if ((last < begin) | (here - number > without_zeros)) break;
+      last = here;
+    }
+    return number;
   }
 
   /// A value that the palette lacks: when the palette outgrows a power of two, the section may be at its end. Returns

@@ -3,6 +3,7 @@
 #include <cassert>
 #include <numeric>
 
+#include <weightmill/base/bits.h>
 #include <weightmill/kernels/bit_appender.h>
 #include <weightmill/kernels/bit_planes.h>
 
@@ -27,6 +28,7 @@ void SlicePlanes::fill(const Slice& slice) {
   const WeightCode code = slice.weight_code;
   remainder_bits = code.is_uncompressed() ? slice.palette.index_bits() : code.divisor();
   run_remainder_bits = slice.run_code.on() ? slice.run_code.divisor() : 0;
+  body_bits = 0;
   fill_weights(slice);
   if (slice.run_code.on()) fill_runs(slice);
 }
@@ -34,10 +36,12 @@ void SlicePlanes::fill(const Slice& slice) {
 void SlicePlanes::fill_weights(const Slice& slice) {
   const std::size_t n = slice.indices.size();
   write_low_bits(slice.indices, remainder_bits, remainder.room_for(room_bytes(n * remainder_bits)));
+  body_bits += n * remainder_bits;
   if (slice.weight_code.is_uncompressed()) return;
   const std::size_t n_bytes = quotient_plane_bytes(n) + kBitSlack;
   const QuotientPlanes planes{position.room_for(n_bytes), last_position.room_for(n_bytes), continuation.room_for(n_bytes)};
-  write_quotients(slice.indices, remainder_bits, slice.weight_code.is_truncated(), planes);
+  const QuotientBits bits = write_quotients(slice.indices, remainder_bits, slice.weight_code.is_truncated(), planes);
+  body_bits += ceil_to<std::uint64_t>(bits.n_positions, kChunkWeights) + bits.n_continuations;
 }
 
 void SlicePlanes::fill_runs(const Slice& slice) {
@@ -51,6 +55,7 @@ void SlicePlanes::fill_runs(const Slice& slice) {
   }
   unary.flush();
   remainders.flush();
+  body_bits += ceil_to<std::uint64_t>(n_unary_bits, chunk_run_bits(slice.run_code)) + remainders.size_bits();
 }
 
 }  // namespace weightmill::mlw

@@ -87,6 +87,7 @@ class SlicePlanes {
   BitPlane run_remainder;  ///< `run_remainder_bits` for each run
   unsigned remainder_bits = 0;
   unsigned run_remainder_bits = 0;
+  std::uint64_t body_bits = 0;  ///< of all planes, filler included
 
  private:
   void fill_weights(const Slice& slice);
@@ -114,8 +115,10 @@ class ChunkDealer {
 
   template <class Writer>
   void deal(Writer& out) {
-    while (deal_chunk(out)) {
+    auto burst = out.begin_burst(planes_.body_bits);
+    while (deal_chunk(burst)) {
     }
+    out.end_burst(burst);
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "slice.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -12,9 +13,12 @@
 namespace weightmill::mlw {
 namespace {
 
-std::string bits_of(BitWriter& out, std::uint64_t begin) {
+/// The bits from `begin` on, in the order of the stream.
+std::string bits_of(BitWriter&& out, std::uint64_t begin) {
+  const std::uint64_t n_bits = out.size_bits();
+  const auto bytes = std::move(out).take();
   std::string bits;
-  for (std::uint64_t i = begin; i < out.size_bits(); ++i) bits += (out.bits_from(i) & 1) != 0 ? '1' : '0';
+  for (std::uint64_t i = begin; i < n_bits; ++i) bits += (bytes[i / 8] >> i % 8 & 1) != 0 ? '1' : '0';
   return bits;
 }
 
@@ -54,7 +58,7 @@ TEST(Slice, IsWrittenAsInTheExampleOfTheDocument) {
   SlicePlanes planes;
   put_slice(out, {indices, {}, WeightCode::plain(1), RunCode::off(), palette, true}, planes);
   const unsigned header = 3 + 15 + 3 + 1 + 1 + 13;
-  EXPECT_EQ(bits_of(out, header), "101000000000" "10" "1" "0");
+  EXPECT_EQ(bits_of(std::move(out), header), "101000000000" "10" "1" "0");
 }
 
 TEST(Slice, CostsWhatItTakes) {
@@ -69,6 +73,10 @@ TEST(Slice, CostsWhatItTakes) {
     put_slice(counter, drawn.slice(), planes);
     EXPECT_EQ(counter.size_bits(), out.size_bits());
     EXPECT_EQ(slice_bits(drawn.slice()), out.size_bits());
+
+    BitCounter header;
+    put_slice_header(header, drawn.slice());
+    EXPECT_EQ(planes.body_bits, out.size_bits() - header.size_bits());
   }
 }
 
@@ -79,7 +87,8 @@ TEST(Slice, EndFillsWholeWords) {
     put_end_of_stream(out);
     EXPECT_EQ(out.size_bits() % 128, 0u);
     EXPECT_LT(out.size_bits() - n_before, 128u + 3);
-    EXPECT_EQ(bits_of(out, n_before), std::string(out.size_bits() - n_before, '1'));
+    const std::uint64_t n_bits = out.size_bits();
+    EXPECT_EQ(bits_of(std::move(out), n_before), std::string(n_bits - n_before, '1'));
   }
 }
 
