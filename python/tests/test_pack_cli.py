@@ -99,7 +99,8 @@ def test_a_changed_manifest_is_found(packed, tmp_path):
     assert verdict(lambda layer: layer["channels"]["bias"].__setitem__(3, 12345)) == 1
     assert verdict(lambda layer: layer["channels"]["shift"].__setitem__(0, 1)) == 1
     assert verdict(lambda layer: layer.update(ofm_scale=0.25)) == 1
-    assert verdict(lambda layer: layer.update(same_as=99)) == 1
+    assert verdict(lambda layer: layer.update(same_as=99, weights_blob="layers.99.weights")) == 1
+    assert verdict(lambda layer: layer.update(same_as=99)) == 3
     assert verdict(lambda layer: layer.update(ohwi=[64, 1, 64, 1])) == 1
     assert verdict(lambda layer: layer.update(weights={**layer["weights"], "tensor": 10**9})) == 1
     assert verdict(lambda layer: layer.update(slices=[])) == 1
