@@ -73,7 +73,8 @@ def measure(sample, rounds: int):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help=f"fail where a 3x3 convolution is slower than {LIMIT} times XNNPACK")
+    parser.add_argument("--check", action="store_true",
+                        help=f"fail where a 3x3 convolution takes more than {LIMIT} times XNNPACK's time")
     parser.add_argument("--rounds", type=int, default=40)
     options = parser.parse_args()
     print(f"{'layer':<40} {'XNNPACK ms':>11} {'simulate ms':>12} {'ratio':>6}")

@@ -71,8 +71,10 @@ void take_gains(IntegerLayer& layer, const nb::dict& fields) {
   layer.multiplier = get<std::vector<std::int64_t>>(fields, "multiplier");
   layer.shift = get<std::vector<std::int32_t>>(fields, "shift");
   const auto gain = get<std::vector<double>>(fields, "gain");
-  if (layer.rounding == Rounding::double_gain) layer.wide_gain = gain;
-  else layer.gain.assign(gain.begin(), gain.end());
+  if (layer.rounding == Rounding::double_gain)
+    layer.wide_gain = gain;
+  else
+    layer.gain.assign(gain.begin(), gain.end());
 }
 
 IntegerLayer layer_from(const nb::dict& fields) {
@@ -80,7 +82,8 @@ IntegerLayer layer_from(const nb::dict& fields) {
   layer.name = get<std::string>(fields, "name");
   layer.geometry = geometry_of(fields);
   const auto weights = get<Weights>(fields, "weights");
-  for (std::size_t i = 0; i < weights.ndim(); ++i) layer.weight_shape.push_back(static_cast<std::int64_t>(weights.shape(i)));
+  for (std::size_t i = 0; i < weights.ndim(); ++i)
+    layer.weight_shape.push_back(static_cast<std::int64_t>(weights.shape(i)));
   layer.weight.assign(weights.data(), weights.data() + weights.size());
   layer.bias = get<std::vector<std::int64_t>>(fields, "bias");
   layer.bias_form = get<bool>(fields, "bias_folded") ? BiasForm::folded : BiasForm::plain;
@@ -134,9 +137,10 @@ Simulator simulator_of_layer(const nb::dict& fields) { return make_simulator(lay
 
 /// Of `fields` only what is not in the plan.
 nb::tuple simulate_plan(const QuantizedConv& plan, const nb::dict& fields, const Codes& input, unsigned jobs) {
-  return run(make_simulator(layer_of(plan, geometry_of(fields), activation_named(get<std::string>(fields, "activation")),
-                                     rule_named(get<std::string>(fields, "rounding")))),
-             input, jobs);
+  return run(
+      make_simulator(layer_of(plan, geometry_of(fields), activation_named(get<std::string>(fields, "activation")),
+                              rule_named(get<std::string>(fields, "rounding")))),
+      input, jobs);
 }
 
 }  // namespace
@@ -145,11 +149,15 @@ void bind_simulate(nb::module_& m) {
   nb::class_<Simulator>(m, "Simulator")
       .def("run", &run, nb::arg("input").noconvert(), nb::arg("jobs"),
            "Codes -> (bytes, dtype, shape, saturated, wide). Raises Error.");
-  m.def("simulator_of_layer", &simulator_of_layer, nb::arg("fields"), "Fields of weightmill.Layer -> Simulator. Raises Error.");
+  m.def("simulator_of_layer", &simulator_of_layer, nb::arg("fields"),
+        "Fields of weightmill.Layer -> Simulator. Raises Error.");
   m.def("simulate_plan", &simulate_plan, nb::arg("plan"), nb::arg("fields"), nb::arg("input").noconvert(),
         nb::arg("jobs"), "QuantizedConv, geometry, codes -> as Simulator.run. Raises Error.");
-  m.def("rounding_rules", [] {
-    const auto names = rounding_names();
-    return std::vector<std::string>(names.begin(), names.end());
-  }, "() -> list of str.");
+  m.def(
+      "rounding_rules",
+      [] {
+        const auto names = rounding_names();
+        return std::vector<std::string>(names.begin(), names.end());
+      },
+      "() -> list of str.");
 }

@@ -65,7 +65,8 @@ def draw(kind: str, dtype: str, seed: int) -> Sample:
     per_tensor = kind != "depthwise" and rng.random() < 0.3
     power_of_two = rng.random() < 0.35
     input_scale = _scale(rng, power_of_two)
-    weight_scale = np.array([_scale(rng, power_of_two, -9, -3) for _ in range(1 if per_tensor else n_channels)], np.float32)
+    n_lanes = 1 if per_tensor else n_channels
+    weight_scale = np.array([_scale(rng, power_of_two, -9, -3) for _ in range(n_lanes)], np.float32)
     extreme = str(rng.choice(["wide", "large_gain", "small_gain"])) if rng.random() < 0.33 else "none"
     wide = dtype == "int16"
     return Sample(
@@ -210,8 +211,8 @@ def _add_layer(model, graph, sample: Sample) -> None:
     x = _tensor(model, graph, sample.input.shape, code_type, [sample.input_scale], [sample.input_zero_point])
     w = _tensor(model, graph, sample.weights.shape, schema.TensorType.INT8, sample.weight_scale, zeros, axis,
                 sample.weights)
-    b = _tensor(model, graph, sample.bias.shape, schema.TensorType.INT64 if wide else schema.TensorType.INT32, bias_scale,
-                zeros, 0, sample.bias)
+    bias_type = schema.TensorType.INT64 if wide else schema.TensorType.INT32
+    b = _tensor(model, graph, sample.bias.shape, bias_type, bias_scale, zeros, 0, sample.bias)
     y = _tensor(model, graph, sample.output_shape, code_type, [sample.output_scale], [sample.output_zero_point])
     operator = schema.OperatorT()
     operator.inputs, operator.outputs = [x, w, b], [y]

@@ -1,4 +1,4 @@
-"""Runs a QDQ ONNX graph of weighted layers with the simulator: codes wherever the integer kernels of an engine have codes."""
+"""Runs a QDQ ONNX graph of weighted layers with the simulator, on codes wherever integer kernels have codes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from onnx import numpy_helper
 import weightmill
 from qdq_samples import hwigo, simulate_convolution
 
-OPERATORS = {"QuantizeLinear", "DequantizeLinear", "Conv", "Gemm", "MatMul", "Add", "Relu", "Clip", "Constant", "Identity",
-             "Transpose"}
+OPERATORS = {"QuantizeLinear", "DequantizeLinear", "Conv", "Gemm", "MatMul", "Add", "Relu", "Clip", "Constant",
+             "Identity", "Transpose"}
 WEIGHTED = {"Conv", "Gemm", "MatMul"}
 
 
@@ -68,7 +68,8 @@ class Graph:
 
     def _dequantizelinear(self, node) -> None:
         codes, scale = self.values[node.input[0]], np.asarray(self.values[node.input[1]])
-        zero = self.values[node.input[2]] if len(node.input) > 2 and node.input[2] else np.zeros(scale.shape, codes.dtype)
+        has_zero = len(node.input) > 2 and node.input[2]
+        zero = self.values[node.input[2]] if has_zero else np.zeros(scale.shape, codes.dtype)
         self.values[node.output[0]] = Quantized(codes, scale.reshape(-1), np.asarray(zero).reshape(-1))
 
     def _quantizelinear(self, node) -> None:

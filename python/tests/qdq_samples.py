@@ -45,17 +45,19 @@ def draw(kind: str, seed: int) -> Sample:
     unsigned = rng.random() < 0.15
     lanes = n_channels if rng.random() < 0.7 and not unsigned else 1
     power_of_two = rng.random() < 0.35
-    weights = rng.integers(0, 256, shape).astype(np.uint8) if unsigned else rng.integers(-128, 128, shape).astype(np.int8)
+    low, weight_type = (0, np.uint8) if unsigned else (-128, np.int8)
+    weights = rng.integers(low, low + 256, shape).astype(weight_type)
     zero = rng.integers(100, 156, lanes) if unsigned else np.zeros(lanes, np.int64)
     input_scale = _scale(rng, power_of_two, -8, -1)
     weight_scale = np.array([_scale(rng, power_of_two, -9, -3) for _ in range(lanes)], np.float32)
-    spread = np.sqrt(reach) * 73 * 73 * (2.0 ** rng.uniform(-2, 3) if rng.random() < 0.8 else 2.0 ** rng.uniform(-12, 20))
+    spread = np.sqrt(reach) * 73 * 73 * 2.0 ** (rng.uniform(-2, 3) if rng.random() < 0.8 else rng.uniform(-12, 20))
     output_scale = np.float32(float(input_scale) * float(weight_scale.mean()) * spread / 40)
     if power_of_two:
         output_scale = np.float32(2.0 ** np.round(np.log2(output_scale)))
     bias = np.round(rng.normal(0, np.sqrt(reach) * 5000, n_channels)).astype(np.int32)
     if rng.random() < 0.1:
-        bias = (2**31 - 1 - rng.integers(0, 2**22, n_channels)).astype(np.int32) * rng.choice(np.array([-1, 1], np.int32), n_channels)
+        bias = (2**31 - 1 - rng.integers(0, 2**22, n_channels)) * rng.choice([-1, 1], n_channels)
+        bias = bias.astype(np.int32)
     if kind == "matmul" or rng.random() < 0.1:
         bias = None
     return Sample(kind, rng.integers(0, 256, input_shape).astype(np.uint8), weights, zero, bias, input_scale,

@@ -48,7 +48,8 @@ def _walk(payload: bytes, read_only: bytes) -> list[NpuOperation]:
             i += 2
             continue
         if command in (_CONVOLUTION, _DEPTHWISE) and two_words.get(_SCALE_LENGTH):
-            assert one_word[_SCALE_REGION] == 0 and not one_word.get(_PARALLEL), "scales are not read in place by one core"
+            in_place = one_word[_SCALE_REGION] == 0 and not one_word.get(_PARALLEL)
+            assert in_place, "scales are not read in place by one core"
             n_channels = one_word[_OFM_DEPTH] + 1
             assert 10 * n_channels <= two_words[_SCALE_LENGTH]
             records = [record_of(read_only[two_words[_SCALE_BASE] + 10 * c:][:10], is_u85) for c in range(n_channels)]

@@ -26,11 +26,11 @@ pytestmark = [
 def our_records(op: tflite_layers.Operator, core: str, accelerator: str) -> list[tuple[int, int, int]]:
     layer = op.layer
     n_channels = layer.weights.shape[-2] * layer.weights.shape[-1]
-    biases = [0] * n_channels if layer.bias is None else layer.bias.tolist()
+    biases = np.zeros(n_channels, np.int32) if layer.bias is None else layer.bias
     packed = weightmill.pack_scales(
-        biases, layer.input_scale, layer.output_scale, layer.weight_scale, accelerator=accelerator,
+        biases.tolist(), layer.input_scale, layer.output_scale, layer.weight_scale, accelerator=accelerator,
         ifm_dtype=layer.input_dtype, scaling={"legacy": "vela5", "regor": "regor"}[core],
-        fully_connected=op.kind == "fully_connected", bias_is_64_bit=layer.bias is not None and layer.bias.dtype == np.int64)
+        fully_connected=op.kind == "fully_connected", bias_is_64_bit=biases.dtype == np.int64)
     data = packed.compressed_values[0]
     return [record_of(data[10 * c:10 * c + 10], accelerator.startswith("ethos-u85")) for c in range(n_channels)]
 

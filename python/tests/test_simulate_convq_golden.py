@@ -1,4 +1,4 @@
-"""The simulator on recorded plans: every planned layer's codes, the engine-native layers, and the requantization units."""
+"""The simulator on recorded plans: planned layers, engine-native layers, and the requantization units."""
 
 
 import numpy as np
@@ -7,7 +7,8 @@ import pytest
 import weightmill
 from convq_golden import SET, arrays_of, cases, padding_of
 
-pytestmark = pytest.mark.skipif(not (SET / "convq.json").exists(), reason="convq not installed: set WEIGHTMILL_GOLDEN_DIR")
+pytestmark = pytest.mark.skipif(not (SET / "convq.json").exists(),
+                                reason="convq not installed: set WEIGHTMILL_GOLDEN_DIR")
 
 DTYPES = {8: "int8", 16: "int16", 32: "int32"}
 
@@ -81,7 +82,8 @@ def test_engine_native_layers_give_the_recorded_codes_of_each_rule():
 
 def unit_layer(acc, out_bits, **gains) -> weightmill.Layer:
     """A dense layer whose accumulators for input 0 are `acc`, one output channel each."""
-    return weightmill.Layer(np.zeros((1, 1, 1, 1, acc.size), np.int8), acc, bias_folded=True, output_dtype=DTYPES[out_bits], **gains)
+    weights = np.zeros((1, 1, 1, 1, acc.size), np.int8)
+    return weightmill.Layer(weights, acc, bias_folded=True, output_dtype=DTYPES[out_bits], **gains)
 
 
 def test_requantization_units():
@@ -95,8 +97,9 @@ def test_requantization_units():
         if case["category"] == "unit_tflite_requant":
             for zero_point in np.unique(arrays["zero"]):
                 of = arrays["zero"] == zero_point
-                layer = unit_layer(arrays["acc"][of], case["out_bits"], rounding="after_shift", output_zero_point=zero_point,
-                                   multiplier=arrays["mult"][of].tolist(), shift=arrays["shift"][of].tolist())
+                gains = {"multiplier": arrays["mult"][of].tolist(), "shift": arrays["shift"][of].tolist()}
+                layer = unit_layer(arrays["acc"][of], case["out_bits"], rounding="after_shift",
+                                   output_zero_point=zero_point, **gains)
                 np.testing.assert_array_equal(weightmill.simulate(layer, zero)[0], arrays["y"][of])
                 n_equal += int(of.sum())
     assert n_equal > 0

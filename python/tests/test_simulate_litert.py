@@ -43,8 +43,9 @@ def test_fully_connected_gains_are_doubles_not_31_bit_multipliers():
     rng = np.random.default_rng(5)
     codes = np.arange(-32768, 32768).astype(np.int16).reshape(-1, 1)
     sample = layer_samples.Sample(
-        "fully_connected", "int16", rng.integers(100, 127, (64, 1)).astype(np.int8), rng.integers(-2**20, 2**20, 64), codes,
-        np.float32(0.013), 0, rng.uniform(0.0101, 0.0102, 64).astype(np.float32), np.float32(0.0131), 0, (65536, 64))
+        "fully_connected", "int16", rng.integers(100, 127, (64, 1)).astype(np.int8), rng.integers(-2**20, 2**20, 64),
+        codes, np.float32(0.013), 0, rng.uniform(0.0101, 0.0102, 64).astype(np.float32), np.float32(0.0131), 0,
+        (65536, 64))
     model = layer_samples.tflite_model([sample])
     for engine in ENGINES:
         output = layer_samples.run_litert(model, engine, [codes])[0]

@@ -76,8 +76,9 @@ def operator(model, index: int) -> Operator:
         hwigo(weights, kind, n_inputs), bias,
         weight_zero_point=int(w.quantization.zeroPoint[0]) if kind == "fully_connected" else 0,
         input_dtype=dtype, input_zero_point=_zero_point(x), input_scale=x.quantization.scale[0],
-        weight_scale=list(w.quantization.scale), output_dtype=_DTYPES[y.type].__name__, output_zero_point=_zero_point(y),
-        output_scale=y.quantization.scale[0], activation=_ACTIVATIONS[node.builtinOptions.fusedActivationFunction],
+        weight_scale=list(w.quantization.scale), output_dtype=_DTYPES[y.type].__name__,
+        output_zero_point=_zero_point(y), output_scale=y.quantization.scale[0],
+        activation=_ACTIVATIONS[node.builtinOptions.fusedActivationFunction],
         name=name)
     if kind != "fully_connected":
         _set_geometry(layer, kind, node.builtinOptions, x, y)

@@ -16,17 +16,17 @@ class Layer:
     """A convolution, transposed convolution or dense layer in integers.
 
     weights: int8, uint8 or int16, [kh, kw, I, G, O] or [kd, kh, kw, I, G, O]; output channel c = g * O + o. Dense:
-        [1, 1, I, 1, O]; depthwise: [kh, kw, 1, C / multiplier, multiplier]; transposed: the kernel as the format has it.
+        [1, 1, I, 1, O]; depthwise: [kh, kw, 1, C / multiplier, multiplier]; transposed: the kernel is not flipped.
     bias: integers [G * O], or None. It is added to sum((q_in - input_zero_point) * (q_weight - weight_zero_point));
         with bias_folded to sum(q_in * q_weight), the zero-point terms being in it already.
     stride, dilation: one for all spatial axes or one for each. padding: one for all sides, or (before, after) for each
         axis; negative crops. Padding holds real 0.
     rounding: one of weightmill.rounding_rules(), see docs/rounding.md.
-    The gains come from input_scale, weight_scale (one or one for each output channel) and output_scale, in real units per
-        step; or, without scales, from multiplier and shift (gain = multiplier * 2**-shift) or from gain, one for each
-        output channel.
-    activation: "none", "relu", "relu6" or "relu_n1_to_1"; the last two need output_scale. activation_rounding: how their
-        limits become codes: "half_away" (LiteRT's kernels) or "half_even" (XNNPACK). None: half_even with float_gain.
+    The gains come from input_scale, weight_scale (one or one for each output channel) and output_scale, in real units
+        per step; or, without scales, from multiplier and shift (gain = multiplier * 2**-shift) or from gain, one for
+        each output channel.
+    activation: "none", "relu", "relu6" or "relu_n1_to_1"; the last two need output_scale. activation_rounding: how
+        their limits become codes: "half_away" (LiteRT's kernels) or "half_even" (XNNPACK); None: by the rule.
     accumulator_bits: 32, or 64 where the engine keeps the whole sum. None: 64 for int16 input, else 32.
     intrinsic_shift: for planned convolutions with split int16 products.
     """
@@ -110,13 +110,16 @@ def _run(layer, input: np.ndarray, rounding: str | None, jobs: int, changes: dic
     if not isinstance(layer, Layer):  # a ConvPlan, whose module imports this one
         rule = {} if rounding is None else {"rounding": rounding}
         return layer.simulate(input, jobs=jobs, counts=True, **rule, **changes)
-    return Simulator(dataclasses.replace(layer, **changes) if changes else layer, rounding).run(input, jobs=jobs, counts=True)
+    changed = dataclasses.replace(layer, **changes) if changes else layer
+    return Simulator(changed, rounding).run(input, jobs=jobs, counts=True)
 
 
 def _fields(layer: Layer, rounding: str) -> dict:
     weights = _integers(layer.weights, "weights")
     n_axes = max(weights.ndim - 3, 0)
     bits = layer.accumulator_bits or (64 if layer.input_dtype == "int16" else 32)
+    if bits not in (32, 64):
+        raise Error(f"{layer.name}: accumulator_bits is {bits}; wanted 32 or 64")
     padding = _padding(layer.padding, n_axes)
     scales = [] if layer.weight_scale is None else np.asarray(layer.weight_scale, np.float32).reshape(-1).tolist()
     if scales and (layer.input_scale is None or layer.output_scale is None):

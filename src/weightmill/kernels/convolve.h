@@ -11,10 +11,10 @@ namespace weightmill {
 /// A run is a stretch of neighbouring elements that meet as many weights: one tap's channels, or several taps' where
 /// they are neighbours too.
 struct TapRuns {
-  std::size_t n_pixels = 0;              ///< output pixels
-  std::size_t pixel_step = 0;            ///< elements between the inputs of one output pixel and of the next
-  std::span<const std::size_t> offset;   ///< of each run, in elements from a pixel's first element
-  std::size_t length = 0;                ///< elements of each run; even, at most kMaxRunLength
+  std::size_t n_pixels = 0;             ///< output pixels
+  std::size_t pixel_step = 0;           ///< elements between the inputs of one output pixel and of the next
+  std::span<const std::size_t> offset;  ///< of each run, in elements from a pixel's first element
+  std::size_t length = 0;               ///< elements of each run; even, at most kMaxRunLength
 };
 
 /// 256 products of an int16 and a value in [-255, 255] add up to less than 2^31.

@@ -18,7 +18,8 @@ void BM_Row3x3(benchmark::State& state) {
   }
   const std::size_t length = 3 * channels / ((3 * channels + kMaxRunLength - 1) / kMaxRunLength);
   std::vector<std::size_t> offset;
-  for (std::size_t i = 0; i < 9 * channels; i += length) offset.push_back(i / (3 * channels) * 58 * channels + i % (3 * channels));
+  for (std::size_t i = 0; i < 9 * channels; i += length)
+    offset.push_back(i / (3 * channels) * 58 * channels + i % (3 * channels));
   const auto panels = pack_panels(weights, offset.size(), length, channels);
   std::vector<std::int32_t> acc(56 * channels);
   for (auto _ : state) {

@@ -28,7 +28,8 @@ struct Case {
     taps.n_pixels = static_cast<std::size_t>(random.integer(1, 21));
     taps.pixel_step = static_cast<std::size_t>(random.integer(1, 40));
     taps.length = length;
-    for (std::int64_t r = random.integer(1, 9); r > 0; --r) offset.push_back(static_cast<std::size_t>(random.integer(0, 300)));
+    for (std::int64_t r = random.integer(1, 9); r > 0; --r)
+      offset.push_back(static_cast<std::size_t>(random.integer(0, 300)));
     taps.offset = offset;
     input = random_codes(taps.n_pixels * taps.pixel_step + 300 + length, random.chance(0.5) ? 256 : 32768, random);
     n_channels = static_cast<std::size_t>(random.integer(1, 70));

@@ -10,19 +10,19 @@ namespace weightmill {
 /// Which arithmetic turns an accumulator into an output code. The rules differ by one code on ties and near-ties; which
 /// engine follows which one is in docs/rounding.md.
 enum class Rounding : std::uint8_t {
-  folded,           ///< a shift, ties to even; the zero point is part of the bias
-  after_shift,      ///< a 7-bit multiplier and a shift, ties to even; then the zero point
-  half_up,          ///< a 31-bit multiplier, one rounding, ties up
-  half_away,        ///< the same, ties away from zero
-  half_even,        ///< the same, ties to even
-  gemmlowp_double,  ///< a 31-bit multiplier, two roundings: half up, then ties away from zero
-  double_half_up,   ///< the same, both half up
-  double_by_eights, ///< double_half_up for channels in whole blocks of eight, gemmlowp_double for the up to 7 others
-  int16x8,          ///< a multiplier cut to 15 bits, 64-bit accumulator, one rounding, ties up; 32 bits of the result
-  float_gain,       ///< a float32 gain, ties to even
-  double_gain,      ///< a float64 gain, ties away from zero; results outside int32 become its least value
-  ethos_u_double,   ///< Ethos-U's 32-bit scale and 6-bit shift, two roundings
-  ethos_u_natural,  ///< the same, one rounding, ties up
+  folded,            ///< a shift, ties to even; the zero point is part of the bias
+  after_shift,       ///< a 7-bit multiplier and a shift, ties to even; then the zero point
+  half_up,           ///< a 31-bit multiplier, one rounding, ties up
+  half_away,         ///< the same, ties away from zero
+  half_even,         ///< the same, ties to even
+  gemmlowp_double,   ///< a 31-bit multiplier, two roundings: half up, then ties away from zero
+  double_half_up,    ///< the same, both half up
+  double_by_eights,  ///< double_half_up for channels in whole blocks of eight, gemmlowp_double for the up to 7 others
+  int16x8,           ///< a multiplier cut to 15 bits, 64-bit accumulator, one rounding, ties up; 32 bits of the result
+  float_gain,        ///< a float32 gain, ties to even
+  double_gain,       ///< a float64 gain, ties away from zero; results outside int32 become its least value
+  ethos_u_double,    ///< Ethos-U's 32-bit scale and 6-bit shift, two roundings
+  ethos_u_natural,   ///< the same, one rounding, ties up
 };
 
 /// The enumerators' names, in their order; one of them; and back, nothing for a word that names no rule.
@@ -31,7 +31,8 @@ std::string_view name_of(Rounding rule) noexcept;
 std::optional<Rounding> rounding_named(std::string_view name) noexcept;
 
 /// What a rule reads besides the accumulator, one value for each channel: `gain` for float_gain, `wide_gain` for
-/// double_gain, else `shift`, with a `multiplier` except for folded. Spans that the rule does not read may be empty. Limits: kernels/rounding_rules.h.
+/// double_gain, else `shift`, with a `multiplier` except for folded. Spans that the rule does not read may be empty.
+/// Limits: kernels/rounding_rules.h.
 struct RequantLanes {
   std::span<const std::int64_t> multiplier;
   std::span<const std::int32_t> shift;
@@ -55,8 +56,8 @@ struct RequantCounts {
 };
 
 /// Turns accumulators [n_pixels, n_channels] into codes. `lanes` are of n_channels, `codes` as many as `accumulators`.
-/// A 64-bit accumulator outside int32 is used whole by int16x8, double_gain, the half_* and the ethos_u_* rules, saturated by folded
-/// and after_shift, and wrapped by the others, as the engines that follow them do.
+/// A 64-bit accumulator outside int32 is used whole by int16x8, double_gain, the half_* and the ethos_u_* rules,
+/// saturated by folded and after_shift, and wrapped by the others, as the engines that follow them do.
 RequantCounts requantize(Rounding rule, const RequantLanes& lanes, const OutputCodes& output,
                          std::span<const std::int32_t> accumulators, std::span<std::int32_t> codes) noexcept;
 RequantCounts requantize(Rounding rule, const RequantLanes& lanes, const OutputCodes& output,

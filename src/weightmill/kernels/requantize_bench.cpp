@@ -20,7 +20,8 @@ void BM_Requantize(benchmark::State& state) {
   std::vector<std::int32_t> acc(64 * 128), codes(acc.size());
   for (std::int32_t& a : acc) a = static_cast<std::int32_t>(random.integer(-60000, 60000));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(requantize(rule, {multiplier, shift, gain, wide_gain}, {}, std::span<const std::int32_t>(acc), codes));
+    benchmark::DoNotOptimize(
+        requantize(rule, {multiplier, shift, gain, wide_gain}, {}, std::span<const std::int32_t>(acc), codes));
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(acc.size()));
   state.SetLabel(std::string(name_of(rule)));

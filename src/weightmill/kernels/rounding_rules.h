@@ -10,8 +10,8 @@ namespace weightmill {
 /// 128 bits: an accumulator of int16 activations (up to 48 bits) times a 32-bit multiplier.
 __extension__ using Int128 = __int128;
 
-/// x * 2^-shift to the nearest integer, ties to even / towards plus infinity / away from zero. `Int` is a signed integer
-/// that holds |x| + 2^shift; shift >= 0. Free of branches, so that loops over them become vector code.
+/// x * 2^-shift to the nearest integer, ties to even / towards plus infinity / away from zero. `Int` is a signed
+/// integer that holds |x| + 2^shift; shift >= 0. Free of branches, so that loops over them become vector code.
 template <class Int>
 constexpr Int shift_half_even(Int x, int shift) noexcept {
   const Int half = (Int{1} << shift) >> 1;  // 0 for shift 0, which has no ties
@@ -89,13 +89,14 @@ constexpr std::int64_t requant_int16x8(std::int64_t acc, std::int64_t multiplier
   return shift_half_up(acc * reduce_multiplier(multiplier), shift - 16);
 }
 
-/// float32(acc) * gain in float32, clamped to [low, high] (exact in float32), then to the nearest integer, ties to even.
+/// float32(acc) * gain in float32, clamped to [low, high] (exact in float32), then to the nearest integer, ties to
+/// even.
 inline std::int32_t requant_float_gain(std::int32_t acc, float gain, float low, float high) noexcept {
   return static_cast<std::int32_t>(std::rint(std::min(std::max(static_cast<float>(acc) * gain, low), high)));
 }
 
-/// float64(acc) * gain in float64, to the nearest integer, ties away from zero, as int32: outside of it INT32_MIN, which
-/// is what x86 conversions give.  |acc| < 2^53.
+/// float64(acc) * gain in float64, to the nearest integer, ties away from zero, as int32: outside of it INT32_MIN,
+/// which is what x86 conversions give.  |acc| < 2^53.
 inline double scaled_by_double(std::int64_t acc, double gain) noexcept {
   return std::round(static_cast<double>(acc) * gain);
 }

@@ -39,7 +39,8 @@ TEST(RoundingRules, OneRoundingRulesAreTheExactProductRoundedOnce) {
   Random random(12);
   for (int turn = 0; turn < 100000; ++turn) {
     const auto acc = static_cast<std::int32_t>(random.integer(-(1 << 26), 1 << 26));
-    const std::int64_t multiplier = random.chance(0.3) ? std::int64_t{1} << 30 : random.integer(1 << 30, (1LL << 31) - 1);
+    const std::int64_t multiplier =
+        random.chance(0.3) ? std::int64_t{1} << 30 : random.integer(1 << 30, (1LL << 31) - 1);
     const int shift = static_cast<int>(random.integer(20, 62));
     const long double exact = std::ldexp(static_cast<long double>(acc) * static_cast<long double>(multiplier), -shift);
     ASSERT_EQ(requant_half_even<std::int64_t>(acc, multiplier, shift), std::llrint(exact));

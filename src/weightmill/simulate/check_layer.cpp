@@ -41,8 +41,8 @@ void check_axes(const IntegerLayer& layer) {
   const std::size_t n_axes = layer.weight_shape.size() - 3;
   for (const auto* values : {&g.stride, &g.dilation, &g.pad_before, &g.pad_after}) {
     if (values->size() != n_axes) {
-      refuse(layer, fmt::format("stride, dilation and padding need {} values, one for each spatial axis; found {}", n_axes,
-                                values->size()));
+      refuse(layer, fmt::format("stride, dilation and padding need {} values, one for each spatial axis; found {}",
+                                n_axes, values->size()));
     }
   }
   constexpr std::int64_t kLimit = 1 << 20;  // far above any network's, so that extents cannot overflow
@@ -58,7 +58,8 @@ void check_axes(const IntegerLayer& layer) {
 void check_weights(const IntegerLayer& layer, std::size_t n_channels) {
   const auto bad = std::ranges::find_if(layer.weight, [](std::int16_t w) { return std::abs(int{w}) > kLargestWeight; });
   if (bad != layer.weight.end()) {
-    refuse(layer, fmt::format("weight {} less its zero point is {}, outside -255..255", bad - layer.weight.begin(), *bad));
+    refuse(layer,
+           fmt::format("weight {} less its zero point is {}, outside -255..255", bad - layer.weight.begin(), *bad));
   }
   if (!layer.bias.empty() && layer.bias.size() != n_channels) {
     refuse(layer, fmt::format("{} biases for {} output channels", layer.bias.size(), n_channels));
@@ -68,14 +69,16 @@ void check_weights(const IntegerLayer& layer, std::size_t n_channels) {
 void check_input(const IntegerLayer& layer, std::size_t n_channels) {
   const CodeRange range = input_range(layer);
   if (layer.input_zero_point < range.low || layer.input_zero_point > range.high) {
-    refuse(layer, fmt::format("input zero point {} is no code of {}", layer.input_zero_point, name_of(layer.input_dtype)));
+    refuse(layer,
+           fmt::format("input zero point {} is no code of {}", layer.input_zero_point, name_of(layer.input_dtype)));
   }
   if (layer.intrinsic_shift.empty()) return;
   const bool legal = layer.intrinsic_shift.size() == n_channels && layer.input_dtype == DType::i16 &&
                      layer.bias_form == BiasForm::folded &&
                      std::ranges::all_of(layer.intrinsic_shift, [](int h) { return h == 1 || h == 8; });
   if (!legal) {
-    refuse(layer, "intrinsic shifts are 1 or 8, one for each output channel, and go with int16 input and a folded bias");
+    refuse(layer,
+           "intrinsic shifts are 1 or 8, one for each output channel, and go with int16 input and a folded bias");
   }
 }
 
@@ -116,7 +119,8 @@ template <class Float>
 void check_float_gains(const IntegerLayer& layer, const std::vector<Float>& gains, std::size_t n_channels) {
   const auto legal = [](Float g) { return std::isfinite(g) && g >= 0; };
   if (gains.size() != n_channels || !std::ranges::all_of(gains, legal)) {
-    refuse(layer, fmt::format("'{}' needs {} gains, each finite and not negative", name_of(layer.rounding), n_channels));
+    refuse(layer,
+           fmt::format("'{}' needs {} gains, each finite and not negative", name_of(layer.rounding), n_channels));
   }
 }
 

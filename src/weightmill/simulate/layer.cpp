@@ -28,7 +28,8 @@ bool made_from_scales(Rounding rule) {
 
 void check_scale(const IntegerLayer& layer, std::string_view what, float scale) {
   if (std::isfinite(scale) && scale > 0) return;
-  fail(ErrorCode::bad_request, layer.name, fmt::format("the {} scale is {}; it must be finite and positive", what, scale));
+  fail(ErrorCode::bad_request, layer.name,
+       fmt::format("the {} scale is {}; it must be finite and positive", what, scale));
 }
 
 /// `lanes` as one value for each of n_channels: a single one stands for all.
@@ -87,7 +88,8 @@ void set_output(IntegerLayer& layer, DType dtype, std::int64_t zero_point) {
   layer.output_dtype = dtype;
   layer.output = type_limits(layer.name, dtype);
   if (zero_point < layer.output.low || zero_point > layer.output.high) {
-    fail(ErrorCode::bad_request, layer.name, fmt::format("output zero point {} is no code of {}", zero_point, name_of(dtype)));
+    fail(ErrorCode::bad_request, layer.name,
+         fmt::format("output zero point {} is no code of {}", zero_point, name_of(dtype)));
   }
   layer.output.zero_point = static_cast<std::int32_t>(zero_point);
 }
@@ -114,7 +116,8 @@ void set_scales(IntegerLayer& layer, float input_scale, std::span<const float> w
   const std::size_t n_channels = channels_of(layer);
   if (weight_scale.size() != 1 && weight_scale.size() != n_channels) {
     fail(ErrorCode::bad_request, layer.name,
-         fmt::format("{} weight scales for {} output channels; wanted 1 or {}", weight_scale.size(), n_channels, n_channels));
+         fmt::format("{} weight scales for {} output channels; wanted 1 or {}", weight_scale.size(), n_channels,
+                     n_channels));
   }
   check_scale(layer, "input", input_scale);
   check_scale(layer, "output", output_scale);
@@ -161,7 +164,9 @@ IntegerLayer layer_of(const QuantizedConv& plan, const ConvGeometry& geometry, A
   const std::size_t n_channels = channels_of(layer);
   set_output(layer, plan.output_dtype, plan.requant == Requant::folded ? 0 : plan.output.zero_point);
   const double one = plan.output.steps_per_unit;
-  const auto steps = [](double x) { return static_cast<std::int64_t>(std::clamp(round_half_even(x), -0x1p32, 0x1p32)); };
+  const auto steps = [](double x) {
+    return static_cast<std::int64_t>(std::clamp(round_half_even(x), -0x1p32, 0x1p32));
+  };
   const std::int64_t zero = plan.output.zero_point;
   const ActivationCodes codes{zero, zero - steps(one), zero + steps(one), zero + steps(6 * one)};
   set_activation(layer, activation, codes);

@@ -28,8 +28,9 @@ AxisPlan plan_axis(const IntegerLayer& layer, std::size_t i, std::int64_t in) {
   }
   if (axis.out <= 0) {
     fail(ErrorCode::bad_request, layer.name,
-         fmt::format("spatial axis {} of {} elements, padded by {} and {}, leaves no output for a kernel that reaches {}", i,
-                     in, g.pad_before[i], g.pad_after[i], reach));
+         fmt::format(
+             "spatial axis {} of {} elements, padded by {} and {}, leaves no output for a kernel that reaches {}", i,
+             in, g.pad_before[i], g.pad_after[i], reach));
   }
   axis.padded = (axis.out - 1) * axis.stride + reach;
   return axis;

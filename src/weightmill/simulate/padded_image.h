@@ -38,10 +38,10 @@ ImagePlan plan_image(const IntegerLayer& layer, const std::array<std::int64_t, 3
 
 /// Which part of an input code a pass of the convolution takes.
 enum class CodePart : std::uint8_t {
-  whole,    ///< q
-  halved,   ///< q >> 1
-  high,     ///< (q >> 1) >> 7
-  low,      ///< (q >> 1) & 127
+  whole,   ///< q
+  halved,  ///< q >> 1
+  high,    ///< (q >> 1) >> 7
+  low,     ///< (q >> 1) & 127
 };
 
 /// The padded image [padded depth, height, width, padded channels] of one input image, all of it `part` of codes, with

@@ -74,7 +74,8 @@ void check_input(const IntegerLayer& layer, const ActivationView& input) {
                      size_bytes(input.shape, input.dtype, layer.name) == input.bytes.size();
   if (!whole) {
     fail(ErrorCode::bad_request, layer.name,
-         fmt::format("the input's shape {} and its {} bytes do not go together", to_string(input.shape), input.bytes.size()));
+         fmt::format("the input's shape {} and its {} bytes do not go together", to_string(input.shape),
+                     input.bytes.size()));
   }
 }
 
@@ -89,8 +90,8 @@ Resolved resolve(const IntegerLayer& layer, const ActivationView& input) {
   }
   if (!is_dense(layer)) {
     fail(ErrorCode::bad_request, layer.name,
-         fmt::format("the input's shape is {}; wanted {} axes: batch, {} spatial ones, channels", to_string(input.shape),
-                     n_axes + 2, n_axes));
+         fmt::format("the input's shape is {}; wanted {} axes: batch, {} spatial ones, channels",
+                     to_string(input.shape), n_axes + 2, n_axes));
   }
   resolved.dense_view = true;
   for (std::size_t i = 0; i + 1 < input.shape.size(); ++i) resolved.in[2] *= input.shape[i];
@@ -131,7 +132,12 @@ class ImageRun {
  public:
   ImageRun(const IntegerLayer& layer, const WeightLayout& layout, std::span<const std::int64_t> bias,
            const ImagePlan& plan, const Passes& passes)
-      : layer_(layer), layout_(layout), bias_(bias), plan_(plan), passes_(passes), offsets_(run_offsets(layout, plan)) {}
+      : layer_(layer),
+        layout_(layout),
+        bias_(bias),
+        plan_(plan),
+        passes_(passes),
+        offsets_(run_offsets(layout, plan)) {}
 
   RequantCounts narrow_tile(const TilePlace& place, Tile& tile) const {
     const std::size_t n = n_values(place);

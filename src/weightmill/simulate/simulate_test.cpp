@@ -72,8 +72,8 @@ class Definition {
     for (std::size_t a = 0; a < n_axes_; ++a) taps *= w[a];
     for (std::int64_t t = 0; t < taps; ++t) {
       for (std::int64_t i = 0; i < inputs; ++i) {
-        const std::int64_t weight = layer_.weight[static_cast<std::size_t>(
-            ((t * inputs + i) * groups + c / outputs) * outputs + c % outputs)];
+        const std::int64_t weight =
+            layer_.weight[static_cast<std::size_t>(((t * inputs + i) * groups + c / outputs) * outputs + c % outputs)];
         const std::int64_t zero = layer_.bias_form == BiasForm::plain ? layer_.input_zero_point : 0;
         acc += (input_code(n, x, t, c / outputs * inputs + i) - zero) * weight;
       }
@@ -82,7 +82,8 @@ class Definition {
   }
 
  private:
-  std::int64_t input_code(std::int64_t n, const std::vector<std::int64_t>& x, std::int64_t t, std::int64_t channel) const {
+  std::int64_t input_code(std::int64_t n, const std::vector<std::int64_t>& x, std::int64_t t,
+                          std::int64_t channel) const {
     std::int64_t place = 0, scale = 1;
     for (std::size_t a = n_axes_; a-- > 0;) {
       const std::int64_t k = t % layer_.weight_shape[a];
@@ -149,7 +150,8 @@ Sample random_sample(std::uint64_t seed) {
   layer.weight_shape.push_back(grouped ? random.integer(2, 4) : 1);
   layer.weight_shape.push_back(random.integer(1, grouped ? 3 : 20));
   in.push_back(layer.weight_shape[layer.weight_shape.size() - 3] * layer.weight_shape[layer.weight_shape.size() - 2]);
-  const auto n_channels = static_cast<std::size_t>(layer.weight_shape[layer.weight_shape.size() - 2] * layer.weight_shape.back());
+  const auto n_channels =
+      static_cast<std::size_t>(layer.weight_shape[layer.weight_shape.size() - 2] * layer.weight_shape.back());
   layer.weight.resize(n_elements(layer.weight_shape, "test"));
   for (std::int16_t& w : layer.weight) w = static_cast<std::int16_t>(random.integer(-255, 255));
   for (std::size_t c = 0; c < n_channels; ++c) layer.bias.push_back(random.integer(-30000, 30000));
@@ -173,7 +175,8 @@ std::vector<std::int64_t> position(const Shape& shape, std::int64_t i) {
 /// Code of an accumulator, by the scalar primitives.
 std::int32_t code_of(const IntegerLayer& layer, Int128 acc, std::size_t c) {
   const auto narrow = static_cast<std::int32_t>(acc);
-  const std::int64_t value = requant_gemmlowp_double(narrow, layer.multiplier[c], layer.shift[c]) + layer.output.zero_point;
+  const std::int64_t value =
+      requant_gemmlowp_double(narrow, layer.multiplier[c], layer.shift[c]) + layer.output.zero_point;
   return clamp_to(value, layer.output.low, layer.output.high);
 }
 
@@ -194,7 +197,8 @@ TEST(Simulate, IsTheDefinitionOnRandomLayers) {
     for (std::int64_t i = 0; i < per_image * got.shape[0]; ++i) {
       const std::int64_t c = i % got.shape.back();
       const Int128 acc = definition.accumulator(i / per_image, position(got.shape, i % per_image), c);
-      ASSERT_EQ(code_at(got, static_cast<std::size_t>(i)), code_of(s.layer, acc, static_cast<std::size_t>(c))) << "element " << i;
+      ASSERT_EQ(code_at(got, static_cast<std::size_t>(i)), code_of(s.layer, acc, static_cast<std::size_t>(c)))
+          << "element " << i;
     }
   }
   EXPECT_GT(n_run, 300);
@@ -290,17 +294,29 @@ using Break = void (*)(IntegerLayer&);
 
 TEST(Simulate, RefusesLayersThatContradictThemselves) {
   const std::vector<Break> breaks{
-      [](IntegerLayer& l) { l.weight_shape = {1, 1, 6, 4}; },
-      [](IntegerLayer& l) { l.weight_shape = {1, 1, 0, 1, 4}; },
+      [](IntegerLayer& l) {
+        l.weight_shape = {1, 1, 6, 4};
+      },
+      [](IntegerLayer& l) {
+        l.weight_shape = {1, 1, 0, 1, 4};
+      },
       [](IntegerLayer& l) { l.weight.pop_back(); },
       [](IntegerLayer& l) { l.weight[3] = 256; },
-      [](IntegerLayer& l) { l.bias = {1, 2}; },
+      [](IntegerLayer& l) {
+        l.bias = {1, 2};
+      },
       [](IntegerLayer& l) { l.bias = std::vector<std::int64_t>(4, std::int64_t{1} << 50); },
       [](IntegerLayer& l) { l.bias = std::vector<std::int64_t>(4, std::numeric_limits<std::int64_t>::min()); },
       [](IntegerLayer& l) { l.geometry.stride = {1}; },
-      [](IntegerLayer& l) { l.geometry.stride = {0, 1}; },
-      [](IntegerLayer& l) { l.geometry.dilation = {1, -1}; },
-      [](IntegerLayer& l) { l.geometry.pad_after = {0, std::numeric_limits<std::int64_t>::max()}; },
+      [](IntegerLayer& l) {
+        l.geometry.stride = {0, 1};
+      },
+      [](IntegerLayer& l) {
+        l.geometry.dilation = {1, -1};
+      },
+      [](IntegerLayer& l) {
+        l.geometry.pad_after = {0, std::numeric_limits<std::int64_t>::max()};
+      },
       [](IntegerLayer& l) { l.input_zero_point = 128; },
       [](IntegerLayer& l) { l.input_dtype = DType::f32; },
       [](IntegerLayer& l) { l.output_dtype = DType::i64; },
@@ -312,8 +328,12 @@ TEST(Simulate, RefusesLayersThatContradictThemselves) {
       [](IntegerLayer& l) { l.multiplier[0] = std::int64_t{1} << 31; },
       [](IntegerLayer& l) { l.rounding = Rounding::int16x8, l.shift[0] = 16; },
       [](IntegerLayer& l) { l.rounding = Rounding::float_gain; },
-      [](IntegerLayer& l) { l.rounding = Rounding::double_gain, l.wide_gain = {1, 1, 1, -1}; },
-      [](IntegerLayer& l) { l.intrinsic_shift = {1, 1, 1, 1}; },
+      [](IntegerLayer& l) {
+        l.rounding = Rounding::double_gain, l.wide_gain = {1, 1, 1, -1};
+      },
+      [](IntegerLayer& l) {
+        l.intrinsic_shift = {1, 1, 1, 1};
+      },
   };
   EXPECT_NO_THROW(Simulator(dense_layer(6, 4, 1)));
   for (std::size_t i = 0; i < breaks.size(); ++i) {
