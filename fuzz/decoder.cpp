@@ -12,7 +12,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   constexpr std::size_t kMaxWeights = std::size_t{1} << 20;
   try {
     const auto [weights, statistics] = mlw::decode_with_statistics({data, size}, kMaxWeights);
-    if (weights.size() > kMaxWeights || weights.size() > 64 * size || statistics.weights != weights.size()) std::abort();
+    if (weights.size() > kMaxWeights || weights.size() > 64 * size || statistics.weights != weights.size()) {
+      std::abort();
+    }
     if (weights.empty()) return 0;
     for (const auto effort : {mlw::Effort::reference, mlw::Effort::regor}) {
       if (mlw::decode(mlw::encode(weights, effort)) != weights) std::abort();

@@ -7,7 +7,8 @@
 
 namespace mlw = weightmill::mlw;
 
-/// The first two bytes say how many weights are wanted; the rest is a stream. What decodes and fits goes there and back.
+/// The first two bytes say how many weights are wanted; the rest is a stream. What decodes and fits goes there and
+/// back.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const std::size_t n_weights = data[0] | std::size_t{data[1]} << 8;

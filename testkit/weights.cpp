@@ -90,10 +90,12 @@ constexpr std::array<Kind, 9> kKinds{add_normal, add_laplace, add_uniform, add_s
 std::vector<std::int16_t> random_weights(std::uint64_t seed, std::size_t max_size) {
   Random random(seed);
   const bool is_small = random.chance(0.3);
-  const auto size = random.integer(1, static_cast<std::int64_t>(is_small ? std::min<std::size_t>(40, max_size) : max_size));
+  const auto size =
+      random.integer(1, static_cast<std::int64_t>(is_small ? std::min<std::size_t>(40, max_size) : max_size));
   const std::int64_t n_pieces = random.integer(1, 4);
   Weights weights;
-  while (std::ssize(weights) < size) one_of(random, kKinds)(random, static_cast<std::size_t>(size / n_pieces + 1), weights);
+  while (std::ssize(weights) < size)
+    one_of(random, kKinds)(random, static_cast<std::size_t>(size / n_pieces + 1), weights);
   weights.resize(static_cast<std::size_t>(size));
   return weights;
 }

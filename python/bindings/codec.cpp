@@ -42,7 +42,8 @@ auto decode(nb::handle stream, std::size_t max_weights) {
 nb::bytes encode_fast(const Weights& weights, bool force_raw) {
   const auto stream = released([&] { return mlw::encode_fast(span_of(weights), force_raw); });
   if (!stream) {
-    weightmill::fail(weightmill::ErrorCode::unsupported, "fast format", "8 bits cannot hold these weights: use encode()");
+    weightmill::fail(weightmill::ErrorCode::unsupported, "fast format",
+                     "8 bits cannot hold these weights: use encode()");
   }
   return to_bytes(*stream);
 }

@@ -10,8 +10,8 @@
 
 namespace weightmill::mlw {
 
-/// Takes fields of bits out of bytes, the reverse of BitWriter. Never reads outside: what lies behind the end is zero, and
-/// whoever takes it finds overrun() true.
+/// Takes fields of bits out of bytes, the reverse of BitWriter. Never reads outside: what lies behind the end is zero,
+/// and whoever takes it finds overrun() true.
 class BitReader {
  public:
   static constexpr unsigned kMaxFieldBits = 64 - 8;

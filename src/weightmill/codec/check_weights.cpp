@@ -7,10 +7,15 @@
 #include <weightmill/base/error.h>
 
 #include "code_value.h"
+#include "codec.h"
 
 namespace weightmill::mlw {
 
 void check_weights(std::span<const std::int16_t> weights) {
+  if (weights.size() > kDefaultMaxWeights) {
+    fail(ErrorCode::bad_request, "weights",
+         fmt::format("{} are too many for one stream: at most {}", weights.size(), kDefaultMaxWeights));
+  }
   const auto out_of_range = [](std::int16_t weight) { return weight < -kMaxWeight || weight > kMaxWeight; };
   // Counted first: without a way out the loop runs many weights at a time.
   if (std::count_if(weights.begin(), weights.end(), out_of_range) == 0) return;

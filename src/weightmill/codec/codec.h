@@ -16,23 +16,24 @@ enum class Effort : std::uint8_t {
   regor,      ///< byte-identical to Vela 5.2.0's default compiler core
 };
 
+/// The most weights that a stream may hold, and the longest result decode() gives unless told otherwise.
+inline constexpr std::size_t kDefaultMaxWeights = (std::size_t{1} << 31) - 1;
+
 /// Compresses weights for the NPU's weight decoder.
 ///
-/// `weights`: N values in the order in which the NPU consumes them, each in [-255, 255]; N may be 0.
-/// Returns a stream whose size is a multiple of 16 bytes and which decode() turns back into `weights` exactly; empty for
-/// N = 0. Same input, same bytes, on every machine.
-/// Throws: bad_request if a weight is out of range (names its index).
+/// `weights`: N values in the order in which the NPU consumes them, each in [-255, 255]; 0 <= N <= kDefaultMaxWeights.
+/// Returns a stream whose size is a multiple of 16 bytes and which decode() turns back into `weights` exactly; empty
+/// for N = 0. Same input, same bytes, on every machine.
+/// Throws: bad_request if a weight is out of range (names its index) or N is too large.
 /// Source: docs/weight-stream.md §10-15.
 std::vector<std::uint8_t> encode(std::span<const std::int16_t> weights, Effort effort);
 
-/// The longest result decode() gives unless told otherwise.
-inline constexpr std::size_t kDefaultMaxWeights = (std::size_t{1} << 31) - 1;
-
 /// Decompresses a stream, or several that follow each other, with their end codes and filling bytes.
 ///
-/// Trusts nothing: work and memory are bounded by the size of `stream` (at most 64 weights per byte) and by `max_weights`.
-/// Throws: bad_stream if `stream` is empty, ends too early, breaks a rule of the format or holds more than `max_weights`
-/// weights (names the bit where that shows).
+/// Trusts nothing: work and memory are bounded by the size of `stream` (at most 64 weights per byte) and by
+/// `max_weights`.
+/// Throws: bad_stream if `stream` is empty, ends too early, breaks a rule of the format or holds more than
+/// `max_weights` weights (names the bit where that shows).
 /// Source: docs/weight-stream.md §1-8.
 std::vector<std::int16_t> decode(std::span<const std::uint8_t> stream, std::size_t max_weights = kDefaultMaxWeights);
 
@@ -46,8 +47,8 @@ struct StreamStatistics {
   std::uint64_t palette_entries = 0;
   std::uint64_t zero_run_slices = 0;  ///< slices with zero-run mode on
   /// Passes of the decoding loop over the slices' chunks. The NPU takes at most 12 weight positions and 12 run bits in
-  /// one, so this is its work where it does not wait for memory. The last pass of a slice, which only reads what the one
-  /// before left, counts.
+  /// one, so this is its work where it does not wait for memory. The last pass of a slice, which only reads what the
+  /// one before left, counts.
   std::uint64_t passes = 0;
   std::uint64_t header_bits = 0;      ///< of slices, palettes included
   std::uint64_t end_bits = 0;         ///< end codes, alignment and filling bytes
@@ -63,12 +64,12 @@ struct Decoded {
 /// decode(), and what it met on its way. Throws: as decode().
 Decoded decode_with_statistics(std::span<const std::uint8_t> stream, std::size_t max_weights = kDefaultMaxWeights);
 
-/// Compresses weights for the fast weight decoder of Ethos-U85: 2 or 4 bits a weight by a table of up to 16 values, else
-/// 8 bits as they are.
+/// Compresses weights for the fast weight decoder of Ethos-U85: 2 or 4 bits a weight by a table of up to 16 values,
+/// else 8 bits as they are.
 ///
 /// `weights`: N values in [-255, 255]; N may be 0. `force_raw`: 8 bits in any case, as the sparse mode wants it.
-/// Returns a stream whose size is a multiple of 32 bytes; nothing where 8 bits cannot hold the weights: max - min > 255,
-/// or with `force_raw` a weight outside [-128, 127].
+/// Returns a stream whose size is a multiple of 32 bytes; nothing where 8 bits cannot hold the weights: max - min >
+/// 255, or with `force_raw` a weight outside [-128, 127].
 /// Throws: bad_request if a weight is out of range (names its index).
 /// Source: docs/weight-stream.md §9.
 std::optional<std::vector<std::uint8_t>> encode_fast(std::span<const std::int16_t> weights, bool force_raw = false);

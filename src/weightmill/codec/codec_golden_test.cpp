@@ -63,7 +63,9 @@ void expect_reencoded(const std::string& set, const std::string& key, Effort eff
 
 TEST(CodecGolden, ReorderedStreams) { expect_reencoded("ethosu/reorder_vectors", "encoded", Effort::reference); }
 TEST(CodecGolden, U85Streams) {
-  for (const char* key : {"stream0", "stream1", "stream2", "stream3"}) expect_reencoded("ethosu/u85_vectors", key, Effort::regor);
+  for (const char* key : {"stream0", "stream1", "stream2", "stream3"}) {
+    expect_reencoded("ethosu/u85_vectors", key, Effort::regor);
+  }
 }
 
 }  // namespace

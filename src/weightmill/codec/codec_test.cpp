@@ -54,5 +54,10 @@ TEST(Codec, RefusesAWeightOutOfRangeAndNamesIt) {
   }
 }
 
+TEST(Codec, RefusesMoreWeightsThanAStreamMayHold) {
+  const std::int16_t weight = 0;  // refused by the number alone: no more than that is looked at
+  EXPECT_THROW(encode(std::span(&weight, kDefaultMaxWeights + 1), Effort::reference), Error);
+}
+
 }  // namespace
 }  // namespace weightmill::mlw

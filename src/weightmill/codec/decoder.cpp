@@ -23,7 +23,8 @@ struct SliceHeader {
 /// Reads streams from front to end.
 class StreamDecoder {
  public:
-  StreamDecoder(std::span<const std::uint8_t> stream, std::size_t max_weights) : in_(stream), max_weights_(std::min(max_weights, kDefaultMaxWeights)) {}
+  StreamDecoder(std::span<const std::uint8_t> stream, std::size_t max_weights)
+      : in_(stream), max_weights_(std::min(max_weights, kDefaultMaxWeights)) {}
 
   Decoded run() && {
     for (;;) {
@@ -83,7 +84,9 @@ class StreamDecoder {
     const unsigned size_code = take(5);
     palette_.size = size_code == 0 ? 0 : size_code + 1;
     palette_.entry_bits = take(3) + 2;
-    for (unsigned i = 0; i < palette_.size; ++i) palette_.entries[i] = static_cast<std::uint16_t>(take(palette_.entry_bits));
+    for (unsigned i = 0; i < palette_.size; ++i) {
+      palette_.entries[i] = static_cast<std::uint16_t>(take(palette_.entry_bits));
+    }
     fill_weight_table();
   }
 

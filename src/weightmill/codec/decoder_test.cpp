@@ -114,7 +114,9 @@ TEST(Decoder, RefusesAnIndexBeyond511) {
   EXPECT_THAT(refusal_of(StreamBuilder().header({.wdiv = 5}).bits("111111110000" "11111111" "00000").end().bytes()),
               HasSubstr("index is beyond 511"));
   // Divisor 5, q = 15, remainder 31, is 511: the largest.
-  EXPECT_EQ(decode(StreamBuilder().header({.wdiv = 5}).bits("111111110000" "11111110" "11111").end().bytes()), Weights{-255});
+  StreamBuilder largest;
+  largest.header({.wdiv = 5}).bits("111111110000" "11111110" "11111").end();
+  EXPECT_EQ(decode(largest.bytes()), Weights{-255});
 }
 
 TEST(Decoder, RefusesAQuotientWithoutEnd) {

@@ -13,7 +13,7 @@ constexpr std::size_t kSectionWeights = 131072;
 std::size_t count_zeros_in_runs(std::span<const std::int16_t> weights) noexcept {
   const std::size_t n = weights.size();
   if (n < 2) return 0;
-  const auto is_zero = [&](std::size_t i) { return weights[i] == 0 ? 1u : 0u; };  // a number, so that no branch is taken
+  const auto is_zero = [&](std::size_t i) { return weights[i] == 0 ? 1u : 0u; };  // a number: no branch is taken
   std::size_t in_runs = (is_zero(0) & is_zero(1)) + (is_zero(n - 1) & is_zero(n - 2));
   for (std::size_t i = 1; i + 1 < n; ++i) in_runs += is_zero(i) & (is_zero(i - 1) | is_zero(i + 1));
   return in_runs;

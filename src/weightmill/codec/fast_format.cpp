@@ -120,7 +120,9 @@ std::optional<std::vector<std::uint8_t>> encode_fast(std::span<const std::int16_
 }
 
 std::vector<std::int16_t> decode_fast(std::span<const std::uint8_t> stream, std::size_t n_weights) {
-  if (stream.size() < kAlignmentBits / 8) refuse(fmt::format("is {} bytes long, its header alone takes 32", stream.size()));
+  if (stream.size() < kAlignmentBits / 8) {
+    refuse(fmt::format("is {} bytes long, its header alone takes 32", stream.size()));
+  }
   BitReader in(stream);
   const bool raw = in.take(1) != 0;
   const bool small = in.take(1) != 0;

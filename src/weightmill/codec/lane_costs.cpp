@@ -29,7 +29,9 @@ constexpr auto kRunBits = [] {
   for (std::uint32_t run = 0; run <= kLongRun; ++run) {
     table[run].fill(kNoWay);
     std::uint64_t cheapest = std::numeric_limits<std::uint64_t>::max();
-    for (unsigned number = 0; number < RunCode::kCount; ++number) cheapest = std::min(cheapest, run_bits(RunCode(number), run));
+    for (unsigned number = 0; number < RunCode::kCount; ++number) {
+      cheapest = std::min(cheapest, run_bits(RunCode(number), run));
+    }
     for (unsigned number = 0; number < RunCode::kCount; ++number) {
       const std::uint64_t over = run_bits(RunCode(number), run) - cheapest;
       table[run][number] = static_cast<std::int8_t>(std::min<std::uint64_t>(over, kNoWay));

@@ -75,7 +75,8 @@ void take_entries(Palette& palette, const Codes& codes, Coverage coverage) {
 
 /// The narrowest width, from 2 bits on, for the largest code value that will be sent with it.
 unsigned entry_bits(const Palette& palette, unsigned max_code) noexcept {
-  const auto largest = palette.size == 0 ? max_code : *std::max_element(palette.entries.begin(), palette.entries.begin() + palette.size);
+  const auto largest =
+      palette.size == 0 ? max_code : *std::max_element(palette.entries.begin(), palette.entries.begin() + palette.size);
   return std::max(2u, index_bits(std::uint64_t{largest} + 1));
 }
 

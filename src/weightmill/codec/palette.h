@@ -17,7 +17,7 @@ struct Palette {
   std::array<std::uint16_t, kMaxSize> entries{};  ///< code values; `size` of them count
   unsigned size = 0;                              ///< 0 or 2..32
   unsigned direct_offset = 0;                     ///< 0..31
-  unsigned entry_bits = 2;                        ///< 2..9: of an entry, and of a plain index where there are no entries
+  unsigned entry_bits = 2;  ///< 2..9: of an entry, and of a plain index where there are no entries
 
   /// Bits of an index in uncompressed mode.
   unsigned index_bits() const noexcept;

@@ -14,7 +14,8 @@ struct QuotientStep {
   std::uint8_t begun;         ///< part of a quotient that goes on behind the four
 };
 
-/// [positions | continuation << 4]: four bits of plane 0, and the next four of plane 1, of which the first n_ones count.
+/// [positions | continuation << 4]: four bits of plane 0, and the next four of plane 1, of which the first n_ones
+/// count.
 using QuotientTable = std::array<QuotientStep, 256>;
 
 constexpr QuotientStep make_quotient_step(unsigned positions, unsigned continuation, bool truncated) noexcept {

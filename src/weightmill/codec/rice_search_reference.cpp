@@ -65,8 +65,8 @@ class ShortestPath {
     }
   }
 
-  void trace_block(std::array<std::int8_t, kPathLanes> lead, std::span<const std::uint16_t> values, std::int8_t switch_bits,
-                   std::size_t begin, std::vector<Segment<Code>>& segments) const {
+  void trace_block(std::array<std::int8_t, kPathLanes> lead, std::span<const std::uint16_t> values,
+                   std::int8_t switch_bits, std::size_t begin, std::vector<Segment<Code>>& segments) const {
     std::array<std::array<std::int8_t, kPathLanes>, kPathBlock> before;
     for (std::size_t i = 0; i < values.size(); ++i) {
       before[i] = lead;

@@ -28,7 +28,9 @@ class GreedySearch {
     for (std::size_t begin = 0; begin < indices_.size(); begin += kPathBlock) {
       take<kPathBlock>(begin, std::min(begin + kPathBlock, indices_.size()));
     }
-    if (segments_.empty() || segments_.back().code != WeightCode(active_)) segments_.push_back({WeightCode(active_), 0});
+    if (segments_.empty() || segments_.back().code != WeightCode(active_)) {
+      segments_.push_back({WeightCode(active_), 0});
+    }
     segments_.back().end = indices_.size();
     return std::move(segments_);
   }
@@ -38,7 +40,8 @@ class GreedySearch {
   /// So much ahead a code stays ahead for a block, and 16 bits hold what the block adds.
   static constexpr int kFarAhead = 16000;
 
-  /// Takes the values [begin, end), at most kBlock: at once, or where something happens among them in ever smaller blocks.
+  /// Takes the values [begin, end), at most kBlock: at once, or where something happens among them in ever smaller
+  /// blocks.
   template <std::size_t kBlock>
   void take(std::size_t begin, std::size_t end) {
     constexpr std::size_t kSmallestBlock = 4;
@@ -91,8 +94,8 @@ class GreedySearch {
     }
   }
 
-  /// Makes code `number` the active one from value `i` on, or, where it was `cheaper` and usable for as long, from where the
-  /// one before began.
+  /// Makes code `number` the active one from value `i` on, or, where it was `cheaper` and usable for as long, from
+  /// where the one before began.
   void activate(std::size_t i, unsigned number, bool cheaper) {
     if (active_ != kNone && !(cheaper && usable_from(number, i) <= usable_from(active_, i))) {
       segments_.push_back({WeightCode(active_), i});
@@ -108,7 +111,9 @@ class GreedySearch {
     return place;
   }
 
-  int bits(std::size_t i, unsigned number) const noexcept { return costs_.bits[indices_[i]][number] + costs_.extra[number]; }
+  int bits(std::size_t i, unsigned number) const noexcept {
+    return costs_.bits[indices_[i]][number] + costs_.extra[number];
+  }
   bool usable(std::size_t i, unsigned number) const noexcept { return bits(i, number) != kNoWay; }
 
   std::span<const std::uint16_t> indices_;

@@ -13,8 +13,8 @@ std::uint16_t index_of(const PaletteChoice& choice, std::int16_t weight) noexcep
   return choice.index_of[static_cast<std::size_t>(weight + kMaxWeight)];
 }
 
-/// Goes on with weights of which `run` zeros went before; returns the zeros at the end. Without a branch on zeros, which
-/// come as they like: each weight writes its symbols, and only some are kept.
+/// Goes on with weights of which `run` zeros went before; returns the zeros at the end. Without a branch on zeros,
+/// which come as they like: each weight writes its symbols, and only some are kept.
 std::uint32_t split_block(std::span<const std::int16_t> weights, const PaletteChoice& choice, std::uint32_t run,
                           Symbols& symbols) {
   std::array<std::uint16_t, kSplitBlock> indices;

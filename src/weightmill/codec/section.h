@@ -11,8 +11,8 @@
 
 namespace weightmill::mlw {
 
-/// What a section sends: an index for each weight or, with zero runs on, for each weight that is not zero, and then also
-/// indices + 1 runs: the zeros before the first index, and those behind each.
+/// What a section sends: an index for each weight or, with zero runs on, for each weight that is not zero, and then
+/// also indices + 1 runs: the zeros before the first index, and those behind each.
 struct Symbols {
   std::vector<std::uint16_t> indices;
   std::vector<std::uint32_t> runs;

@@ -30,7 +30,8 @@ constexpr int estimate_bits(Place count) noexcept {
 
 /// Estimated gain of a palette of `distinct` values for `n` weights whose indices take `old_bits` now.
 constexpr int saved_bits(int n, int old_bits, Place distinct, Place zeros_apart) noexcept {
-  return n * (15 * old_bits - 15 * estimate_bits(distinct - zeros_apart)) / 16 - kEntryCostBits * distinct - kPaletteCostBits;
+  return n * (15 * old_bits - 15 * estimate_bits(distinct - zeros_apart)) / 16 - kEntryCostBits * distinct -
+         kPaletteCostBits;
 }
 
 /// max_distinct[apart][bits][w]: the most distinct values with which a window of 32 << w weights still gains. The gain
@@ -45,7 +46,8 @@ constexpr MaxDistinct make_max_distinct(bool has_palette) {
       for (unsigned w = 0; w <= kWindows; ++w) {
         Place distinct = 0;
         while (distinct < most && saved_bits(kSmallestWindow << w, bits, distinct + 1, apart) > 0) ++distinct;
-        limits[static_cast<std::size_t>(apart)][static_cast<std::size_t>(bits)][w] = static_cast<std::int16_t>(distinct);
+        limits[static_cast<std::size_t>(apart)][static_cast<std::size_t>(bits)][w] =
+            static_cast<std::int16_t>(distinct);
       }
     }
   }
@@ -84,8 +86,8 @@ class LastPlaces {
 };
 
 /// Walks over the weights that are not zero. What the rule says of every single weight can change something only where
-/// such a weight completes a window (and at the zeros that follow it), and in a section with a palette where a new value
-/// comes up; the zeros between two places are known from the number of other weights there.
+/// such a weight completes a window (and at the zeros that follow it), and in a section with a palette where a new
+/// value comes up; the zeros between two places are known from the number of other weights there.
 class SectionSearch {
  public:
   explicit SectionSearch(std::span<const std::int16_t> weights) : weights_(weights) {
@@ -130,7 +132,9 @@ class SectionSearch {
       const bool at_window = ahead == unit && next_ > nonzero_before_;
       const Place stop = std::min(end, at_window ? next_ + 1 : next_ + ahead + 1);
       const bool whole = has_palette_ ? advance_in_section(stop) : advance(stop);
-      if (whole && (next_ - 1 - nonzero_before_) % unit == 0 && next_ - 1 > nonzero_before_) complete_windows(place(next_ - 1));
+      if (whole && (next_ - 1 - nonzero_before_) % unit == 0 && next_ - 1 > nonzero_before_) {
+        complete_windows(place(next_ - 1));
+      }
     }
   }
 
@@ -211,11 +215,13 @@ class SectionSearch {
   }
 
   Place end_of_zeros(Place first) const noexcept {
-    const auto end = std::find_if(weights_.begin() + first, weights_.end(), [](std::int16_t weight) { return weight != 0; });
+    const auto end =
+        std::find_if(weights_.begin() + first, weights_.end(), [](std::int16_t weight) { return weight != 0; });
     return static_cast<Place>(end - weights_.begin());
   }
 
-  /// Where in a run of zeros a window that did not gain at `here` may gain: where zeros become a quarter of the section.
+  /// Where in a run of zeros a window that did not gain at `here` may gain: where zeros become a quarter of the
+  /// section.
   Place next_try(Place here, Place apart, Place end) const noexcept {
     if (apart != 0) return end;
     const Place others = next_ - nonzero_before_;
@@ -262,7 +268,9 @@ class SectionSearch {
   Place zeros_apart(Place here, Place n_nonzero) const noexcept {
     return zeros_before(here, n_nonzero) > (here - begin_) / 4 ? 1 : 0;
   }
-  Place zeros_before(Place here, Place n_nonzero) const noexcept { return here - begin_ - (n_nonzero - nonzero_before_); }
+  Place zeros_before(Place here, Place n_nonzero) const noexcept {
+    return here - begin_ - (n_nonzero - nonzero_before_);
+  }
 
   Place place(Place number) const noexcept { return nonzero_[static_cast<std::size_t>(number - first_listed_)]; }
   std::int16_t weight(Place number) const noexcept { return weights_[static_cast<std::size_t>(place(number))]; }

@@ -39,13 +39,16 @@ void SlicePlanes::fill_weights(const Slice& slice) {
   body_bits += n * remainder_bits;
   if (slice.weight_code.is_uncompressed()) return;
   const std::size_t n_bytes = quotient_plane_bytes(n) + kBitSlack;
-  const QuotientPlanes planes{position.room_for(n_bytes), last_position.room_for(n_bytes), continuation.room_for(n_bytes)};
+  const QuotientPlanes planes{position.room_for(n_bytes), last_position.room_for(n_bytes),
+                              continuation.room_for(n_bytes)};
   const QuotientBits bits = write_quotients(slice.indices, remainder_bits, slice.weight_code.is_truncated(), planes);
   body_bits += ceil_to<std::uint64_t>(bits.n_positions, kChunkWeights) + bits.n_continuations;
 }
 
 void SlicePlanes::fill_runs(const Slice& slice) {
-  const auto add_quotient = [&](std::size_t total, std::uint32_t run) { return total + (run >> run_remainder_bits) + 1; };
+  const auto add_quotient = [&](std::size_t total, std::uint32_t run) {
+    return total + (run >> run_remainder_bits) + 1;
+  };
   const std::size_t n_unary_bits = std::accumulate(slice.runs.begin(), slice.runs.end(), std::size_t{0}, add_quotient);
   BitAppender unary(run_unary.room_for(room_bytes(n_unary_bits)));
   BitAppender remainders(run_remainder.room_for(room_bytes(slice.runs.size() * run_remainder_bits)));

@@ -35,12 +35,14 @@ inline constexpr std::int64_t kMaxWeightLead = 8;   ///< weights may be this far
 constexpr unsigned chunk_weights(WeightCode code, unsigned index_bits) noexcept {
   return code.is_uncompressed() && index_bits > 5 ? kWideChunkWeights : kChunkWeights;
 }
-constexpr unsigned chunk_run_bits(RunCode code) noexcept { return code.divisor() < 3 ? kChunkRunBits : kCoarseChunkRunBits; }
+constexpr unsigned chunk_run_bits(RunCode code) noexcept {
+  return code.divisor() < 3 ? kChunkRunBits : kCoarseChunkRunBits;
+}
 
 /// One slice: a run of indices with one code, and the zero runs between them.
 struct Slice {
   std::span<const std::uint16_t> indices;  ///< 1 to 32768
-  std::span<const std::uint32_t> runs;     ///< zero-run mode: indices + 1 with a new palette, else one each; otherwise none
+  std::span<const std::uint32_t> runs;     ///< zero-run mode: one for each index, with a new palette one more; else none
   WeightCode weight_code;
   RunCode run_code;
   const Palette& palette;
@@ -97,7 +99,9 @@ class SlicePlanes {
 /// Number of ones in each 12-bit number: the processors we are built for may lack the instruction.
 inline constexpr auto kOnes = [] {
   std::array<std::uint8_t, 1u << kChunkWeights> table{};
-  for (unsigned bits = 1; bits < table.size(); ++bits) table[bits] = static_cast<std::uint8_t>(table[bits / 2] + bits % 2);
+  for (unsigned bits = 1; bits < table.size(); ++bits) {
+    table[bits] = static_cast<std::uint8_t>(table[bits / 2] + bits % 2);
+  }
   return table;
 }();
 

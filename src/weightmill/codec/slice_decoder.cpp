@@ -88,7 +88,9 @@ class ChunkReader {
       begun_ = (begun_ & step.kept) + step.begun;
       continuation >>= step.n_ones;
     }
-    if (begun_ > max_quotient_ && weights_done_ < n_weights_) refuse_stream(in_.position_bits(), "an index is beyond 511");
+    if (begun_ > max_quotient_ && weights_done_ < n_weights_) {
+      refuse_stream(in_.position_bits(), "an index is beyond 511");
+    }
   }
 
   void take_run_quotients() {
@@ -109,8 +111,10 @@ class ChunkReader {
 
   /// Of the symbols that were complete before this chunk.
   void take_remainders(std::int64_t old_weights, std::int64_t old_runs) {
-    copy_bits(static_cast<unsigned>(old_weights - std::exchange(weights_read_, old_weights)) * remainder_bits_, remainders_);
-    copy_bits(static_cast<unsigned>(old_runs - std::exchange(runs_read_, old_runs)) * run_remainder_bits_, run_remainders_);
+    copy_bits(static_cast<unsigned>(old_weights - std::exchange(weights_read_, old_weights)) * remainder_bits_,
+              remainders_);
+    copy_bits(static_cast<unsigned>(old_runs - std::exchange(runs_read_, old_runs)) * run_remainder_bits_,
+              run_remainders_);
   }
 
   void copy_bits(unsigned width, BitAppender& out) noexcept {

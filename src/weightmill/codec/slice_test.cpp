@@ -37,7 +37,8 @@ struct RandomSlice {
     }
     const std::size_t n_runs = run_code.on() ? indices.size() + (sends_palette ? 1 : 0) : 0;
     while (runs.size() < n_runs) {
-      runs.push_back(static_cast<std::uint32_t>(random.integer(0, random.chance(0.02) ? 5000 : random.chance(0.5) ? 1 : 40)));
+      const std::int64_t longest = random.chance(0.02) ? 5000 : random.chance(0.5) ? 1 : 40;
+      runs.push_back(static_cast<std::uint32_t>(random.integer(0, longest)));
     }
   }
 

@@ -116,7 +116,8 @@ HWY_INLINE void clear_behind(std::uint8_t* bits, std::size_t n_bits) {
 }
 
 template <bool kTruncated>
-HWY_INLINE QuotientBits quotients_of(std::span<const std::uint16_t> values, unsigned divisor, const QuotientPlanes& planes) {
+HWY_INLINE QuotientBits quotients_of(std::span<const std::uint16_t> values, unsigned divisor,
+                                     const QuotientPlanes& planes) {
   const D16 d;
   BitAppender position(planes.position), last(planes.last), continuation(planes.continuation);
   for (std::size_t i = 0; i < values.size(); i += hn::Lanes(d)) {

@@ -78,7 +78,8 @@ TEST(BitPlanes, AllTargetsAgreeOnLowBits) {
 
       auto high = values;
       for (auto& value : high) value = static_cast<std::uint16_t>(value >> width);
-      EXPECT_EQ(join_low_bits(high, width, found.data()), values.empty() ? 0 : *std::max_element(values.begin(), values.end()));
+      EXPECT_EQ(join_low_bits(high, width, found.data()),
+                values.empty() ? 0 : *std::max_element(values.begin(), values.end()));
       EXPECT_EQ(high, values);
     }
   });

@@ -79,8 +79,8 @@ HWY_INLINE Costs cheapest_lane(Costs lead) {
   return hn::Set(d, static_cast<std::int8_t>(hn::FindFirstTrue(d, hn::Eq(lead, hn::Zero(d)))));
 }
 
-/// Trusts the cheapest lane for kStride values at a time, and where it was not the cheapest all the way for a quarter of
-/// them, before it follows the rule.
+/// Trusts the cheapest lane for kStride values at a time, and where it was not the cheapest all the way for a quarter
+/// of them, before it follows the rule.
 template <std::size_t kStride>
 HWY_INLINE Costs follow(const Search& search, std::span<const std::uint16_t> values, Costs lead, Costs& most) {
   constexpr std::size_t kSmallestStride = 4;
@@ -146,7 +146,8 @@ void cheapest_path_scalar(std::span<const std::uint16_t> values, const LaneCosts
   std::array<std::int8_t, kPathLanes> lead = blocks[0].lead;
   for (std::size_t k = 0; k + 1 < blocks.size(); ++k) {
     blocks[k].switched = 0;
-    for (const std::uint16_t value : values.subspan(k * kPathBlock, std::min(kPathBlock, values.size() - k * kPathBlock))) {
+    for (const std::uint16_t value :
+         values.subspan(k * kPathBlock, std::min(kPathBlock, values.size() - k * kPathBlock))) {
       for (std::size_t lane = 0; lane < kPathLanes; ++lane) {
         if (lead[lane] > switch_bits) blocks[k].switched = static_cast<std::uint16_t>(blocks[k].switched | 1u << lane);
       }

@@ -11,9 +11,11 @@ namespace weightmill {
 
 /// Totals of 16 lanes against that of one of them, the active one.
 struct LaneLeads {
-  /// Total of the lane less the total of the active one. 0 behind a value that the lane cannot take: it starts anew there.
+  /// Total of the lane less the total of the active one. 0 behind a value that the lane cannot take: it starts anew
+  /// there.
   std::array<std::int16_t, kPathLanes> lead;
-  /// The least that a total came to less the active one's before the same value, over the values that the lane can take.
+  /// The least that a total came to less the active one's before the same value, over the values that the lane can
+  /// take.
   std::array<std::int16_t, kPathLanes> lowest;
   std::uint16_t unusable;  ///< lanes that could not take some value
 };
