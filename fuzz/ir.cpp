@@ -1,5 +1,5 @@
-// The first four bytes say how long the .xml is; the rest is the .bin. The model is read, every Const looked at, and folded
-// in all semantics without writing.
+// The first four bytes say how long the .xml is; the rest is the .bin. The model is read, every Const looked at, and
+// folded in all semantics without writing.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

@@ -47,7 +47,8 @@ std::string port(int id, const std::string& type, const IrBuilder::Dims& shape) 
 
 }  // namespace
 
-int IrBuilder::constant(const std::string& name, const std::string& type, const Dims& shape, const std::vector<double>& values) {
+int IrBuilder::constant(const std::string& name, const std::string& type, const Dims& shape,
+                        const std::vector<double>& values) {
   std::vector<std::uint8_t> bytes;
   for (const double value : values) append_number(bytes, type, value);
   return raw_constant(name, type, shape, bytes);
@@ -55,8 +56,8 @@ int IrBuilder::constant(const std::string& name, const std::string& type, const 
 
 int IrBuilder::raw_constant(const std::string& name, const std::string& type, const Dims& shape,
                             const std::vector<std::uint8_t>& bytes) {
-  const std::string data = "element_type=\"" + type + "\" shape=\"" + join(shape) + "\" offset=\"" + std::to_string(bin_.size()) +
-                           "\" size=\"" + std::to_string(bytes.size()) + "\"";
+  const std::string data = "element_type=\"" + type + "\" shape=\"" + join(shape) + "\" offset=\"" +
+                           std::to_string(bin_.size()) + "\" size=\"" + std::to_string(bytes.size()) + "\"";
   bin_.insert(bin_.end(), bytes.begin(), bytes.end());
   return layer(name, "Const", data, {}, type, shape);
 }
@@ -65,11 +66,12 @@ int IrBuilder::parameter(const std::string& name, const Dims& shape) {
   return layer(name, "Parameter", "shape=\"" + join(shape) + "\" element_type=\"f32\"", {}, "f32", shape);
 }
 
-int IrBuilder::layer(const std::string& name, const std::string& type, const std::string& data, const std::vector<int>& inputs,
-                     const std::string& element_type, const Dims& shape, const std::string& extra) {
+int IrBuilder::layer(const std::string& name, const std::string& type, const std::string& data,
+                     const std::vector<int>& inputs, const std::string& element_type, const Dims& shape,
+                     const std::string& extra) {
   const int id = static_cast<int>(outputs_.size());
-  layers_ += "<layer id=\"" + std::to_string(id) + "\" name=\"" + name + "\" type=\"" + type + "\" version=\"opset1\"><data " +
-             data + " />" + extra;
+  layers_ += "<layer id=\"" + std::to_string(id) + "\" name=\"" + name + "\" type=\"" + type +
+             "\" version=\"opset1\"><data " + data + " />" + extra;
   if (!inputs.empty()) layers_ += "<input>";
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto from = static_cast<std::size_t>(inputs[i]);
@@ -87,7 +89,8 @@ int IrBuilder::layer(const std::string& name, const std::string& type, const std
 }
 
 int IrBuilder::convert(const std::string& name, int input, const std::string& to) {
-  return layer(name, "Convert", "destination_type=\"" + to + "\"", {input}, to, outputs_[static_cast<std::size_t>(input)].shape);
+  return layer(name, "Convert", "destination_type=\"" + to + "\"", {input}, to,
+               outputs_[static_cast<std::size_t>(input)].shape);
 }
 
 int IrBuilder::fake_quantize(const std::string& name, int weights, const std::vector<int>& limits, int levels,
@@ -95,8 +98,8 @@ int IrBuilder::fake_quantize(const std::string& name, int weights, const std::ve
   std::vector<int> inputs{weights};
   inputs.insert(inputs.end(), limits.begin(), limits.end());
   const Output& data = outputs_[static_cast<std::size_t>(weights)];
-  return layer(name, "FakeQuantize", "levels=\"" + std::to_string(levels) + "\" auto_broadcast=\"numpy\"", inputs, data.type,
-               data.shape, extra);
+  return layer(name, "FakeQuantize", "levels=\"" + std::to_string(levels) + "\" auto_broadcast=\"numpy\"", inputs,
+               data.type, data.shape, extra);
 }
 
 int IrBuilder::fake_quantize(const std::string& name, int weights, double low, double high, int levels) {
@@ -115,8 +118,8 @@ int IrBuilder::result(int input) {
 }
 
 std::string IrBuilder::xml(int version) const {
-  return "<?xml version=\"1.0\"?>\n<net name=\"built\" version=\"" + std::to_string(version) + "\"><layers>\n" + layers_ +
-         "</layers><edges>" + edges_ + "</edges><rt_info /></net>\n";
+  return "<?xml version=\"1.0\"?>\n<net name=\"built\" version=\"" + std::to_string(version) + "\"><layers>\n" +
+         layers_ + "</layers><edges>" + edges_ + "</edges><rt_info /></net>\n";
 }
 
 void IrBuilder::write(const std::filesystem::path& path) const {

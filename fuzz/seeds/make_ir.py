@@ -10,23 +10,46 @@ sys.path.insert(0, str(ROOT / "bench"))
 
 from big_ir import write_big_ir  # noqa: E402
 
-CHAIN = """<net name="c" version="10"><layers>
-<layer id="0" name="w" type="Const" version="opset1"><data element_type="i8" shape="4" offset="0" size="4"/><output><port id="0"/></output></layer>
-<layer id="1" name="u" type="Convert" version="opset1"><data destination_type="f32"/><input><port id="0"/></input><output><port id="1"/></output></layer>
-<layer id="2" name="z" type="Const" version="opset1"><data element_type="f32" shape="" offset="4" size="4"/><output><port id="0"/></output></layer>
-<layer id="3" name="s" type="Subtract" version="opset1"><data/><input><port id="0"/><port id="1"/></input><output><port id="2"/></output></layer>
-<layer id="4" name="f" type="FakeQuantize" version="opset1"><data levels="256"/><input><port id="0"/><port id="1"/><port id="2"/><port id="3"/>
-<port id="4"/></input><output><port id="5"/></output></layer>
-<layer id="5" name="d" type="Convert" version="opset1"><data destination_type="i8"/><input><port id="0"/></input><output><port id="1"/></output></layer>
-<layer id="6" name="e" type="Convert" version="opset1"><data destination_type="f32"/><input><port id="0"/></input><output><port id="1"/></output></layer>
-<layer id="7" name="m" type="Multiply" version="opset1"><data/><input><port id="0"/><port id="1"/></input><output><port id="2"/></output></layer>
-</layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/><edge from-layer="1" from-port="1" to-layer="3" to-port="0"/>
-<edge from-layer="2" from-port="0" to-layer="3" to-port="1"/><edge from-layer="2" from-port="0" to-layer="4" to-port="0"/>
-<edge from-layer="2" from-port="0" to-layer="4" to-port="1"/><edge from-layer="2" from-port="0" to-layer="4" to-port="2"/>
-<edge from-layer="2" from-port="0" to-layer="4" to-port="3"/><edge from-layer="2" from-port="0" to-layer="4" to-port="4"/>
-<edge from-layer="4" from-port="5" to-layer="5" to-port="0"/><edge from-layer="5" from-port="1" to-layer="6" to-port="0"/>
-<edge from-layer="6" from-port="1" to-layer="7" to-port="0"/><edge from-layer="3" from-port="2" to-layer="7" to-port="1"/></edges></net>
-"""
+# number, name, type, attributes of <data>, number of inputs
+LAYERS = [
+    (0, "w", "Const", 'element_type="i8" shape="4" offset="0" size="4"', 0),
+    (1, "u", "Convert", 'destination_type="f32"', 1),
+    (2, "z", "Const", 'element_type="f32" shape="" offset="4" size="4"', 0),
+    (3, "s", "Subtract", "", 2),
+    (4, "f", "FakeQuantize", 'levels="256"', 5),
+    (5, "d", "Convert", 'destination_type="i8"', 1),
+    (6, "e", "Convert", 'destination_type="f32"', 1),
+    (7, "m", "Multiply", "", 2),
+]
+# from layer, to layer, to port
+EDGES = [
+    (0, 1, 0),
+    (1, 3, 0),
+    (2, 3, 1),
+    (2, 4, 0),
+    (2, 4, 1),
+    (2, 4, 2),
+    (2, 4, 3),
+    (2, 4, 4),
+    (4, 5, 0),
+    (5, 6, 0),
+    (6, 7, 0),
+    (3, 7, 1),
+]
+
+
+def chain_xml() -> str:
+    """An integer chain and a quantized one."""
+    layers, edges = "", ""
+    for number, name, kind, data, n_inputs in LAYERS:
+        ports = "".join(f'<port id="{i}"/>' for i in range(n_inputs))
+        layers += (
+            f'<layer id="{number}" name="{name}" type="{kind}" version="opset1"><data {data}/><input>{ports}</input>'
+        )
+        layers += f'<output><port id="{n_inputs}"/></output></layer>\n'
+    for source, target, port in EDGES:
+        edges += f'<edge from-layer="{source}" from-port="{LAYERS[source][4]}" to-layer="{target}" to-port="{port}"/>\n'
+    return f'<net name="c" version="10"><layers>{layers}</layers><edges>{edges}</edges></net>'
 
 
 def write_seed(name: str, xml: bytes, payload: bytes) -> None:
@@ -35,7 +58,7 @@ def write_seed(name: str, xml: bytes, payload: bytes) -> None:
 
 def main() -> None:
     (ROOT / "fuzz/seeds/ir").mkdir(parents=True, exist_ok=True)
-    write_seed("chains", CHAIN.encode(), bytes([1, 2, 3, 4]) + struct.pack("<f", 1.0))
+    write_seed("chains", chain_xml().encode(), bytes([1, 2, 3, 4]) + struct.pack("<f", 1.0))
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "m.xml")
         for levels, dtype in ((15, "f32"), (255, "f32"), (256, "f16")):

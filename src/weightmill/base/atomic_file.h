@@ -34,8 +34,8 @@ class AtomicFile {
 
   std::uint64_t size_bytes() const noexcept { return size_bytes_; }
 
-  /// Whether commit() waits until the bytes are on the disk. Without, a file is whole after any end of the process, but a
-  /// machine that loses power within seconds may lose it.
+  /// Whether commit() waits until the bytes are on the disk. Without, a file is whole after any end of the process, but
+  /// a machine that loses power within seconds may lose it.
   enum class Flush : std::uint8_t { yes, no };
 
   /// Flushes to the disk and renames into place. Throws: bad_file; the old file, if any, is then untouched.

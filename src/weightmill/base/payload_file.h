@@ -13,8 +13,8 @@
 
 namespace weightmill {
 
-/// A file of payloads one after the other, equal ones stored once. A payload is made block by block on several threads, so
-/// that memory does not grow with its size; the bytes of the file do not depend on the number of threads.
+/// A file of payloads one after the other, equal ones stored once. A payload is made block by block on several threads,
+/// so that memory does not grow with its size; the bytes of the file do not depend on the number of threads.
 class PayloadFile {
  public:
   /// A multiple of every element size; two of them, what they are made from and the digest fit the second-level cache.
@@ -51,7 +51,7 @@ class PayloadFile {
   std::uint64_t size_bytes_ = 0;
   std::mutex mutex_;
   std::vector<std::vector<std::uint8_t>> buffers_;          ///< blocks not in use now
-  std::unordered_map<std::uint64_t, std::uint64_t> known_;  ///< digest of size and content -> offset of the first such payload
+  std::unordered_map<std::uint64_t, std::uint64_t> known_;  ///< digest of size and content -> offset of the first
 };
 
 /// A digest to find equal bytes by; equal digests prove nothing.

@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 class PayloadFileTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("payload_file_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    folder_ = fs::temp_directory_path() /
+              ("payload_file_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
     fs::create_directories(folder_);
   }
   void TearDown() override { fs::remove_all(folder_); }

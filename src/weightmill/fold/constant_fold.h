@@ -53,8 +53,8 @@ struct BlockResult {
   }
 };
 
-/// How a planned fold reads its constants before it writes: on how many threads, and whom it tells about bytes that have
-/// been read, so that their pages can be given back.
+/// How a planned fold reads its constants before it writes: on how many threads, and whom it tells about bytes that
+/// have been read, so that their pages can be given back.
 struct Reading {
   unsigned jobs = 1;
   std::function<void(std::size_t bytes)> consumed = [](std::size_t) {};

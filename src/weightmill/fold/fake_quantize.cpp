@@ -155,7 +155,8 @@ ZeroPoint Fold::decided_zero_point(const Reading& reading) {
   }
   if (nothing) return ZeroPoint::none;
   // Zero points that spread one code to several values cannot go into it; OpenVINO takes the first of them.
-  if (semantics_ != FoldSemantics::openvino && broadcast_shapes(affine_shape_, shape_) != shape_) return ZeroPoint::kept;
+  if (semantics_ != FoldSemantics::openvino && broadcast_shapes(affine_shape_, shape_) != shape_)
+    return ZeroPoint::kept;
   return surely || every_code_can_drop_it(reading) ? ZeroPoint::dropped : ZeroPoint::kept;
 }
 
@@ -211,7 +212,8 @@ BlockResult Fold::checked_codes(std::uint64_t first, std::uint64_t count, std::s
   result.saw_nan = wide_codes(quantizer_, first, codes);
   if (definition_) result.error = difference(first, codes);
   if (zero_point_ == ZeroPoint::dropped) {
-    drop_zero_points(zero_rule_, affine_index_, [&](std::uint64_t i) { return affine(i).exact_zero_point; }, first, codes);
+    drop_zero_points(
+        zero_rule_, affine_index_, [&](std::uint64_t i) { return affine(i).exact_zero_point; }, first, codes);
   }
   write_codes(range_.type, codes, semantics_ == FoldSemantics::mo2021, out);
   return result;
@@ -254,7 +256,8 @@ double Fold::error_at(std::uint64_t affine_index, std::int32_t code, std::int32_
 }
 
 double Fold::bound_at(const ScaleAndZero& affine) const {
-  const double largest = std::max(std::abs(range_.low), std::abs(range_.low + static_cast<std::int32_t>(operation_.levels) - 1));
+  const double largest =
+      std::max(std::abs(range_.low), std::abs(range_.low + static_cast<std::int32_t>(operation_.levels) - 1));
   return kFoldTolerance + 8 * scale_rule_.stored().unit_roundoff() * (std::abs(affine.zero_point) + largest);
 }
 
@@ -267,8 +270,8 @@ double Fold::measured_error(std::uint64_t affine_index) const {
   return worst;
 }
 
-/// Without rounding the error is linear in the code, so it is largest at an end; the rounding of the dequantization's two
-/// operations is added.
+/// Without rounding the error is linear in the code, so it is largest at an end; the rounding of the dequantization's
+/// two operations is added.
 double Fold::error_of_ends(std::uint64_t affine_index) const {
   const double low = number_at(operation_.output_low, low_index_.at(affine_index));
   const double high = number_at(operation_.output_high, high_index_.at(affine_index));
@@ -303,7 +306,8 @@ void Fold::scales(std::uint64_t first, std::uint64_t count, std::span<std::uint8
 
 void Fold::zero_points(std::uint64_t first, std::uint64_t count, std::span<std::uint8_t> out) const {
   const Precision& stored = scale_rule_.stored();
-  for (std::uint64_t i = 0; i < count; ++i) stored.store(affine(first + i).zero_point, out.data() + i * stored.size_bytes());
+  for (std::uint64_t i = 0; i < count; ++i)
+    stored.store(affine(first + i).zero_point, out.data() + i * stored.size_bytes());
 }
 
 }  // namespace
@@ -320,7 +324,8 @@ std::variant<std::unique_ptr<FakeQuantizeFold>, Left> plan_fake_quantize(const F
   fold->measure_error();
   const StepError error = fold->error();
   if (options.semantics == FoldSemantics::strict && error.exceeds) {
-    return Left{fmt::format("dequantized values would be {:.3g} steps off, more than {:.3g}", error.max_steps, error.bound_steps)};
+    return Left{fmt::format("dequantized values would be {:.3g} steps off, more than {:.3g}", error.max_steps,
+                            error.bound_steps)};
   }
   return fold;
 }

@@ -31,8 +31,8 @@ class FakeQuantizeFold : public ConstantFold {
   virtual void zero_points(std::uint64_t first, std::uint64_t count, std::span<std::uint8_t> out) const = 0;
 };
 
-/// Reads the limits and, where a zero point might be dropped, the weights. Left says why a FakeQuantize cannot be folded as
-/// `options.semantics` demands.
+/// Reads the limits and, where a zero point might be dropped, the weights. Left says why a FakeQuantize cannot be
+/// folded as `options.semantics` demands.
 std::variant<std::unique_ptr<FakeQuantizeFold>, Left> plan_fake_quantize(const FakeQuantize& operation,
                                                                          const FoldOptions& options,
                                                                          const Reading& reading);
@@ -47,7 +47,8 @@ struct QuantizedChain {
 };
 
 /// As plan_fake_quantize(). The scale stays the graph's own, the zero point too unless it could be dropped.
-std::variant<std::unique_ptr<ConstantFold>, Left> plan_quantized_chain(const QuantizedChain& chain, const FoldOptions& options,
+std::variant<std::unique_ptr<ConstantFold>, Left> plan_quantized_chain(const QuantizedChain& chain,
+                                                                       const FoldOptions& options,
                                                                        const Reading& reading);
 
 /// Integer constant -> Convert(float) -> Subtract -> …: codes with their zero point subtracted.
@@ -58,7 +59,8 @@ struct IntegerChain {
 };
 
 /// Left where a code would leave its type or a zero point is no integer.
-std::variant<std::unique_ptr<ConstantFold>, Left> plan_integer_chain(const IntegerChain& chain, const FoldOptions& options,
+std::variant<std::unique_ptr<ConstantFold>, Left> plan_integer_chain(const IntegerChain& chain,
+                                                                     const FoldOptions& options,
                                                                      const Reading& reading);
 
 }  // namespace weightmill

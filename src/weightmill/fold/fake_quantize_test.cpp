@@ -22,7 +22,10 @@ struct Built {
   Numbers add(std::vector<float> numbers, Shape shape) {
     values.push_back(std::move(numbers));
     const auto& kept = values.back();
-    return {{reinterpret_cast<const std::uint8_t*>(kept.data()), 4 * kept.size()}, DType::f32, std::move(shape), kept.size()};
+    return {{reinterpret_cast<const std::uint8_t*>(kept.data()), 4 * kept.size()},
+            DType::f32,
+            std::move(shape),
+            kept.size()};
   }
 };
 
@@ -169,7 +172,8 @@ TEST(FakeQuantizeDefects, B1EachLimitIsFoundByItsOwnShape) {
   EXPECT_EQ(fold(built.operation).codes, (std::vector<int>{expected(1), expected(1), expected(4), expected(4)}));
   FoldOptions openvino;
   openvino.semantics = FoldSemantics::openvino;
-  EXPECT_EQ(fold(built.operation, openvino).codes, (std::vector<int>{expected(1), expected(1), expected(1), expected(1)}));
+  EXPECT_EQ(fold(built.operation, openvino).codes,
+            (std::vector<int>{expected(1), expected(1), expected(1), expected(1)}));
   EXPECT_GT(fold(built.operation, openvino).error.max_steps, 10) << "and the report says so";
 }
 
@@ -231,10 +235,14 @@ TEST(FakeQuantizeDefects, B8HalfPrecisionIsComputedInSinglePrecision) {
     exact.push_back(static_cast<float>(value));
   }
   const auto half = [](std::vector<std::uint16_t>& bits, Shape shape) {
-    return Numbers{{reinterpret_cast<const std::uint8_t*>(bits.data()), 2 * bits.size()}, DType::f16, std::move(shape), bits.size()};
+    return Numbers{{reinterpret_cast<const std::uint8_t*>(bits.data()), 2 * bits.size()},
+                   DType::f16,
+                   std::move(shape),
+                   bits.size()};
   };
   std::vector<std::uint16_t> low{0xc100}, high{0x4066};  // -2.5, 2.19921875
-  built.operation = {half(halves, {300}), half(low, {}), half(high, {}), half(low, {}), half(high, {}), DType::f16, 256};
+  built.operation = {
+      half(halves, {300}), half(low, {}), half(high, {}), half(low, {}), half(high, {}), DType::f16, 256};
   Reading reading;
   const auto plan = plan_fake_quantize(built.operation, {}, reading);
   std::vector<std::uint8_t> codes(300);

@@ -73,12 +73,15 @@ bool has_codes(DType type) {
 
 }  // namespace
 
-std::variant<std::unique_ptr<ConstantFold>, Left> plan_integer_chain(const IntegerChain& chain, const FoldOptions& options,
+std::variant<std::unique_ptr<ConstantFold>, Left> plan_integer_chain(const IntegerChain& chain,
+                                                                     const FoldOptions& options,
                                                                      const Reading& reading) {
   if (!has_codes(chain.codes.dtype)) return Left{fmt::format("codes of type {}", name_of(chain.codes.dtype))};
-  if (!can_load_floats(chain.zero_point.dtype)) return Left{fmt::format("zero point of type {}", name_of(chain.zero_point.dtype))};
+  if (!can_load_floats(chain.zero_point.dtype))
+    return Left{fmt::format("zero point of type {}", name_of(chain.zero_point.dtype))};
   if (broadcast_shapes(chain.codes.shape, chain.zero_point.shape) != chain.codes.shape) {
-    return Left{fmt::format("zero point {} spreads codes {}", to_string(chain.zero_point.shape), to_string(chain.codes.shape))};
+    return Left{
+        fmt::format("zero point {} spreads codes {}", to_string(chain.zero_point.shape), to_string(chain.codes.shape))};
   }
   auto fold = std::make_unique<Fold>(chain, options.semantics);
   if (!fold->every_code_can(reading)) return Left{"zero point is no integer that every code could take in"};

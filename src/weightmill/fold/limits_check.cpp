@@ -32,7 +32,8 @@ std::array<NamedLimit, 4> limits_of(const FakeQuantize& operation) {
 std::string objection_to_levels(std::int64_t levels, bool fold_16_bit) {
   if (levels >= 3 && levels <= 256) return "";
   if (levels > 256 && levels <= 65536) {
-    return fold_16_bit ? "" : fmt::format("levels outside 3..256: {}; 16-bit codes are made only when asked for", levels);
+    return fold_16_bit ? ""
+                       : fmt::format("levels outside 3..256: {}; 16-bit codes are made only when asked for", levels);
   }
   return fmt::format("levels outside 3..256: {}", levels);
 }
@@ -120,7 +121,8 @@ std::string objection_to_shapes(const FakeQuantize& operation) {
       return fmt::format("{} is {}, not {}", name, name_of(numbers->dtype), name_of(operation.type));
     }
     const auto wider = broadcast_shapes(shape, numbers->shape);
-    if (!wider) return fmt::format("{} {} does not broadcast with {}", name, to_string(numbers->shape), to_string(shape));
+    if (!wider)
+      return fmt::format("{} {} does not broadcast with {}", name, to_string(numbers->shape), to_string(shape));
     shape = *wider;
   }
   if (spreads_too_far(shape, operation.weights.size)) {
@@ -136,7 +138,8 @@ std::string objection_to_form(const FakeQuantize& operation, const FoldOptions& 
   const bool known = operation.type == DType::f32 || operation.type == DType::f16 || operation.type == DType::bf16;
   if (!known) return fmt::format("computes in {}, not in float32, float16 or bfloat16", name_of(operation.type));
   if (options.semantics == FoldSemantics::mo2021 && operation.type == DType::bf16) return "mo2021 knows no bfloat16";
-  if (!can_load_floats(operation.weights.dtype)) return fmt::format("weights of type {}", name_of(operation.weights.dtype));
+  if (!can_load_floats(operation.weights.dtype))
+    return fmt::format("weights of type {}", name_of(operation.weights.dtype));
   return objection_to_shapes(operation);
 }
 

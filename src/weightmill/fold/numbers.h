@@ -28,7 +28,8 @@ float number_at(const Numbers& numbers, std::uint64_t index) noexcept;
 /// A float type to round to: float32, float16 or bfloat16.
 struct Precision {
   DType type = DType::f32;
-  /// bfloat16 as OpenVINO 2026.4 rounds: half a step is added where the lowest kept bit is odd, else the rest is cut off.
+  /// bfloat16 as OpenVINO 2026.4 rounds: half a step is added where the lowest kept bit is odd, else the rest is cut
+  /// off.
   bool bf16_cut_or_add = false;
 
   float round(float x) const noexcept;

@@ -31,7 +31,8 @@ bool outputs_non_negative(const FakeQuantize& operation) {
 
 /// OpenVINO makes the codes unsigned, whatever the graph asked for, where it looks at a zero point.
 DType chain_code_type(const QuantizedChain& chain, FoldSemantics semantics) {
-  if (semantics != FoldSemantics::openvino || !chain.subtracts || !outputs_non_negative(chain.quantize)) return chain.code_type;
+  if (semantics != FoldSemantics::openvino || !chain.subtracts || !outputs_non_negative(chain.quantize))
+    return chain.code_type;
   if (chain.code_type == DType::i8) return DType::u8;
   return chain.code_type == DType::i4 ? DType::u4 : chain.code_type;
 }
@@ -88,8 +89,8 @@ class Fold final : public ConstantFold {
   ZeroPoint zero_point_ = ZeroPoint::none;
 };
 
-/// Convert cuts the fraction off. A value that is an integer but for rounding stands for that integer; OpenVINO knows this
-/// only where there is a zero point, and rounds every value then.
+/// Convert cuts the fraction off. A value that is an integer but for rounding stands for that integer; OpenVINO knows
+/// this only where there is a zero point, and rounds every value then.
 float whole_value(float value, bool is_openvino, bool subtracts) {
   const float nearest = round_half_even(value);
   if (is_openvino) return subtracts ? nearest : std::trunc(value);
@@ -121,7 +122,8 @@ BlockResult Fold::quantized(std::uint64_t first, std::span<std::int32_t> codes) 
 }
 
 bool Fold::every_code_can_drop_it(const Reading& reading) const {
-  if (semantics_ != FoldSemantics::openvino && broadcast_shapes(chain_.zero_point.shape, shape()) != shape()) return false;
+  if (semantics_ != FoldSemantics::openvino && broadcast_shapes(chain_.zero_point.shape, shape()) != shape())
+    return false;
   for (std::uint64_t i = 0; i < chain_.zero_point.size; ++i) {
     if (!rule_.may_vanish(number_at(chain_.zero_point, i))) return false;
   }
@@ -146,11 +148,13 @@ std::string objection_to_chain(const QuantizedChain& chain, const FoldOptions& o
   if (chain.quantize.levels < 2) return fmt::format("levels outside 2..65536: {}", chain.quantize.levels);
   if (auto reason = objection_to_form(operation, any_levels); !reason.empty()) return reason;
   const unsigned bits = size_bits(chain.code_type);
-  if (!is_integer(chain.code_type) || (bits != 4 && bits != 8 && bits != 16 && bits != 32) || chain.code_type == DType::u32) {
+  if (!is_integer(chain.code_type) || (bits != 4 && bits != 8 && bits != 16 && bits != 32) ||
+      chain.code_type == DType::u32) {
     return fmt::format("codes of type {}", name_of(chain.code_type));
   }
   const bool is_openvino = options.semantics == FoldSemantics::openvino;
-  if (bits > 8 && is_openvino && chain.subtracts) return fmt::format("zero point of {} codes", name_of(chain.code_type));
+  if (bits > 8 && is_openvino && chain.subtracts)
+    return fmt::format("zero point of {} codes", name_of(chain.code_type));
   if (bits > 8 && !is_openvino && !(bits == 16 && options.fold_16_bit)) {
     return fmt::format("{} codes are made only when asked for", name_of(chain.code_type));
   }
@@ -159,13 +163,15 @@ std::string objection_to_chain(const QuantizedChain& chain, const FoldOptions& o
 
 }  // namespace
 
-std::variant<std::unique_ptr<ConstantFold>, Left> plan_quantized_chain(const QuantizedChain& chain, const FoldOptions& options,
+std::variant<std::unique_ptr<ConstantFold>, Left> plan_quantized_chain(const QuantizedChain& chain,
+                                                                       const FoldOptions& options,
                                                                        const Reading& reading) {
   if (auto reason = objection_to_chain(chain, options); !reason.empty()) return Left{reason};
   if (chain.subtracts && !can_load_floats(chain.zero_point.dtype)) {
     return Left{fmt::format("zero point of type {}", name_of(chain.zero_point.dtype))};
   }
-  if (auto reason = objection_to_limits(chain.quantize, options.semantics, /*needs_scale=*/false, reading); !reason.empty()) {
+  if (auto reason = objection_to_limits(chain.quantize, options.semantics, /*needs_scale=*/false, reading);
+      !reason.empty()) {
     return Left{reason};
   }
   auto fold = std::make_unique<Fold>(chain, options.semantics);

@@ -19,8 +19,8 @@ std::uint64_t product(const Shape& shape) {
   return size;
 }
 
-/// OpenVINO finds input_high with input_low's shape. Where that would read beyond the last limit its result is undefined
-/// and the right limit is taken.
+/// OpenVINO finds input_high with input_low's shape. Where that would read beyond the last limit its result is
+/// undefined and the right limit is taken.
 const Shape& shape_for_high(const FakeQuantize& operation, FoldSemantics semantics) {
   const bool astray = semantics == FoldSemantics::openvino && operation.input_low.size <= operation.input_high.size;
   return astray ? operation.input_low.shape : operation.input_high.shape;
@@ -57,7 +57,8 @@ CodeLimits Quantizer::limits(float low, float high) const noexcept {
 }
 
 CodeLimits Quantizer::limits_at(std::uint64_t flat) const noexcept {
-  return limits(number_at(operation_.input_low, low_index_.at(flat)), number_at(operation_.input_high, high_index_.at(flat)));
+  return limits(number_at(operation_.input_low, low_index_.at(flat)),
+                number_at(operation_.input_high, high_index_.at(flat)));
 }
 
 /// float32 bytes of the weights: theirs where they are float32 already, else `buffer`.
@@ -68,7 +69,8 @@ const std::uint8_t* Quantizer::load_weights(std::uint64_t first, std::span<float
   if (weights_in_place_) {
     load_floats(operation_.weights, first, buffer);
   } else {
-    for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] = number_at(operation_.weights, weight_index_.at(first + i));
+    for (std::size_t i = 0; i < buffer.size(); ++i)
+      buffer[i] = number_at(operation_.weights, weight_index_.at(first + i));
   }
   if (weight_type_.type != DType::f32) {
     for (float& weight : buffer) weight = weight_type_.round(weight);
@@ -90,12 +92,15 @@ bool Quantizer::codes(std::uint64_t first, std::span<std::uint8_t> codes) const 
 }
 
 bool Quantizer::code_runs(const std::uint8_t* weights, std::uint64_t first, std::span<std::uint8_t> codes) const {
-  const auto until_next = [](const BroadcastIndex& index, std::uint64_t flat) { return index.run() - flat % index.run(); };
+  const auto until_next = [](const BroadcastIndex& index, std::uint64_t flat) {
+    return index.run() - flat % index.run();
+  };
   const bool one = operation_.input_low.size == 1 && operation_.input_high.size == 1;
   bool saw_nan = false;
   for (std::size_t i = 0; i < codes.size();) {
     const std::uint64_t flat = first + i;
-    const std::uint64_t run = one ? codes.size() : std::min(until_next(low_index_, flat), until_next(high_index_, flat));
+    const std::uint64_t run =
+        one ? codes.size() : std::min(until_next(low_index_, flat), until_next(high_index_, flat));
     const std::size_t n = std::min<std::uint64_t>(run, codes.size() - i);
     saw_nan |= quantize_run(weights + 4 * i, limits_at(flat), rule_, codes.subspan(i, n));
     i += n;

@@ -19,16 +19,16 @@ class Quantizer {
   /// `target`: the shape of the codes. `low_code` is added to each step.
   Quantizer(const FakeQuantize& operation, FoldSemantics semantics, const Shape& target, std::int32_t low_code);
 
-  /// The low 8 bits of the codes of elements [first, first + codes.size()); for levels up to 256. A step that is NaN has
-  /// code 0. Returns whether there was one.
+  /// The low 8 bits of the codes of elements [first, first + codes.size()); for levels up to 256. A step that is NaN
+  /// has code 0. Returns whether there was one.
   bool codes(std::uint64_t first, std::span<std::uint8_t> codes) const;
 
   /// The codes themselves, for any number of levels. Not as fast.
   bool wide_codes(std::uint64_t first, std::span<std::int32_t> codes) const;
 
-  /// What FakeQuantize itself gives for those elements: output_low + step / (levels - 1) * range, output_high above the input
-  /// range; all in float32, then rounded to its type. Returns whether a step was NaN.
-  /// `as_codes`: the step is found as for codes(), with levels - 1 rounded to the type too.
+  /// What FakeQuantize itself gives for those elements: output_low + step / (levels - 1) * range, output_high above the
+  /// input range; all in float32, then rounded to its type. Returns whether a step was NaN. `as_codes`: the step is
+  /// found as for codes(), with levels - 1 rounded to the type too.
   bool values(std::uint64_t first, bool as_codes, std::span<float> values) const;
 
  private:

@@ -8,7 +8,8 @@
 
 namespace weightmill {
 
-/// Scale and zero point of one pair of output limits: what is stored, and the zero point that decides whether it may go.
+/// Scale and zero point of one pair of output limits: what is stored, and the zero point that decides whether it may
+/// go.
 struct ScaleAndZero {
   float scale = 0;       ///< as stored; may be negative or 0
   float zero_point = 0;  ///< as stored
@@ -16,8 +17,8 @@ struct ScaleAndZero {
   float exact_zero_point = 0;  ///< likewise, where the semantics decides on that one
 };
 
-/// scale = (output_high - output_low) / (levels - 1), zero_point = lowest code - output_low / scale, or 0 where the scale
-/// is 0, rounded as one of the semantics does.  [docs/folding.md §4]
+/// scale = (output_high - output_low) / (levels - 1), zero_point = lowest code - output_low / scale, or 0 where the
+/// scale is 0, rounded as one of the semantics does.  [docs/folding.md §4]
 class ScaleRule {
  public:
   ScaleRule(FoldSemantics semantics, DType type, std::int64_t levels, std::int32_t low_code) noexcept;

@@ -16,7 +16,9 @@ constexpr float kNothing = 0x1p-23f;
 constexpr float kCloseAbsolute = 1e-8f;
 constexpr float kCloseRelative = 1e-5f;
 
-std::int32_t wrap_i8(float x) noexcept { return static_cast<std::int8_t>(static_cast<std::uint8_t>(static_cast<std::int64_t>(x))); }
+std::int32_t wrap_i8(float x) noexcept {
+  return static_cast<std::int8_t>(static_cast<std::uint8_t>(static_cast<std::int64_t>(x)));
+}
 
 }  // namespace
 
@@ -55,7 +57,8 @@ bool ZeroPointRule::surely_vanishes(float zero_point, std::int32_t lowest, std::
   // zero point is that small and the code is not 0.
   if (!(std::abs(zero_point) <= 256 && std::abs(zero_point - whole) < kTolerance - 0x1p-16f)) return false;
   if (whole == 0) return true;
-  if (arithmetic_.type == DType::f16 || (semantics_ == FoldSemantics::openvino && code_type_ == DType::i4)) return false;
+  if (arithmetic_.type == DType::f16 || (semantics_ == FoldSemantics::openvino && code_type_ == DType::i4))
+    return false;
   const auto shift = static_cast<std::int32_t>(whole);
   return lowest - shift >= lowest_code(code_type_) && highest - shift <= highest_code(code_type_);
 }

@@ -14,8 +14,8 @@ namespace weightmill {
 std::int32_t lowest_code(DType type) noexcept;
 std::int32_t highest_code(DType type) noexcept;
 
-/// When a dequantization's zero point may go: left out where it is nothing, or subtracted from the codes once and for all
-/// where every code stays an integer of its type.  [docs/folding.md §4]
+/// When a dequantization's zero point may go: left out where it is nothing, or subtracted from the codes once and for
+/// all where every code stays an integer of its type.  [docs/folding.md §4]
 class ZeroPointRule {
  public:
   /// `arithmetic`: the float type that the dequantization subtracts in.
@@ -31,7 +31,8 @@ class ZeroPointRule {
   /// Whether without() could have a value for some code; cheap.
   bool may_vanish(float zero_point) const noexcept;
 
-  /// Whether without() has a value for each code from `lowest` to `highest`; may say no where it would take a closer look.
+  /// Whether without() has a value for each code from `lowest` to `highest`; may say no where it would take a closer
+  /// look.
   bool surely_vanishes(float zero_point, std::int32_t lowest, std::int32_t highest) const noexcept;
 
   /// The code that needs no zero point and means the same as `code` with it.

@@ -14,7 +14,9 @@ namespace weightmill {
 /// ZeroPointRule::without() for one zero point, each code worked out once.
 class ZeroPointMemo {
  public:
-  ZeroPointMemo(const ZeroPointRule& rule, float zero_point) : rule_(rule), zero_point_(zero_point) { known_.fill(kUnknown); }
+  ZeroPointMemo(const ZeroPointRule& rule, float zero_point) : rule_(rule), zero_point_(zero_point) {
+    known_.fill(kUnknown);
+  }
 
   std::optional<std::int32_t> without(std::int32_t code) {
     std::int16_t& known = known_[static_cast<std::uint8_t>(code)];

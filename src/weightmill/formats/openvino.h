@@ -84,15 +84,16 @@ struct IrDequantization {
   std::string multiply_name;  ///< empty: the FakeQuantize's own
 };
 
-/// An OpenVINO IR of version 10 or 11: the graph of the .xml with the payloads of the .bin, and edits on it. What is not
-/// edited stays as it was, attributes and their order included; white space between elements is OpenVINO's own.
+/// An OpenVINO IR of version 10 or 11: the graph of the .xml with the payloads of the .bin, and edits on it. What is
+/// not edited stays as it was, attributes and their order included; white space between elements is OpenVINO's own.
 class Ir {
  public:
   /// Reads `xml`; `bin` must outlive the result. The names are how messages call the files.
   /// Throws: bad_file if the XML is broken, an id, edge or port is missing, doubled or of no use, there is a cycle, a
   /// layer has a wrong number of ports, or a payload lies outside `bin` (names the layer, what was found and what was
   /// wanted); unsupported for other IR versions.
-  Ir(std::span<const std::uint8_t> xml, std::string_view xml_name, std::span<const std::uint8_t> bin, std::string_view bin_name);
+  Ir(std::span<const std::uint8_t> xml, std::string_view xml_name, std::span<const std::uint8_t> bin,
+     std::string_view bin_name);
   ~Ir();
   Ir(Ir&&) noexcept;
   Ir& operator=(Ir&&) = delete;

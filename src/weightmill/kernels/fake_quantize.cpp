@@ -18,10 +18,12 @@ namespace {
 
 #if HWY_TARGET == HWY_SCALAR
 // One lane cannot be cut into bytes: the scalar twins do all of it.
-std::size_t quantize_run_simd(const std::uint8_t*, const CodeLimits&, const CodeRule&, std::size_t, std::uint8_t*, bool&) {
+std::size_t quantize_run_simd(const std::uint8_t*, const CodeLimits&, const CodeRule&, std::size_t, std::uint8_t*,
+                              bool&) {
   return 0;
 }
-std::size_t quantize_each_simd(const std::uint8_t*, const CodeLimitRows&, const CodeRule&, std::size_t, std::uint8_t*, bool&) {
+std::size_t quantize_each_simd(const std::uint8_t*, const CodeLimitRows&, const CodeRule&, std::size_t, std::uint8_t*,
+                               bool&) {
   return 0;
 }
 std::size_t widen_f16_simd(const std::uint8_t*, std::size_t, float*) { return 0; }
@@ -67,7 +69,9 @@ struct Coder {
   hn::Mask<F32> nans;
 
   HWY_INLINE explicit Coder(const CodeRule& rule)
-      : steps(hn::Set(F32(), rule.steps)), low(hn::Set(I32(), rule.low)), nans(hn::Ne(hn::Zero(F32()), hn::Zero(F32()))) {}
+      : steps(hn::Set(F32(), rule.steps)),
+        low(hn::Set(I32(), rule.low)),
+        nans(hn::Ne(hn::Zero(F32()), hn::Zero(F32()))) {}
 
   HWY_INLINE static Floats grid(Floats x) { return kInF16 ? to_f16_grid(x) : x; }
   HWY_INLINE static Floats rounded(Floats x) {
@@ -91,8 +95,8 @@ struct Coder {
 };
 
 template <bool kHalfUp, bool kInF16>
-HWY_NOINLINE std::size_t run_loop(const std::uint8_t* weights, const CodeLimits& limits, const CodeRule& rule, std::size_t n,
-                                  std::uint8_t* codes, bool& saw_nan) {
+HWY_NOINLINE std::size_t run_loop(const std::uint8_t* weights, const CodeLimits& limits, const CodeRule& rule,
+                                  std::size_t n, std::uint8_t* codes, bool& saw_nan) {
   const F32 f;
   const std::size_t lanes = hn::Lanes(f);
   Coder<kHalfUp, kInF16> coder(rule);
@@ -120,8 +124,8 @@ HWY_NOINLINE std::size_t each_loop(const std::uint8_t* weights, const CodeLimitR
 }
 
 /// Returns how many weights were done; the last few are the scalar twin's.
-std::size_t quantize_run_simd(const std::uint8_t* weights, const CodeLimits& limits, const CodeRule& rule, std::size_t n,
-                              std::uint8_t* codes, bool& saw_nan) {
+std::size_t quantize_run_simd(const std::uint8_t* weights, const CodeLimits& limits, const CodeRule& rule,
+                              std::size_t n, std::uint8_t* codes, bool& saw_nan) {
   const auto loop = rule.in_f16 ? (rule.half_up ? run_loop<true, true> : run_loop<false, true>)
                                 : (rule.half_up ? run_loop<true, false> : run_loop<false, false>);
   return loop(weights, limits, rule, n, codes, saw_nan);
@@ -239,7 +243,8 @@ float quantize_step(float weight, const CodeLimits& limits, const CodeRule& rule
 bool quantize_run_scalar(const std::uint8_t* weights, const CodeLimits& limits, const CodeRule& rule,
                          std::span<std::uint8_t> codes) noexcept {
   bool saw_nan = false;
-  for (std::size_t i = 0; i < codes.size(); ++i) saw_nan |= quantize_one(load_float(weights + 4 * i), limits, rule, codes[i]);
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    saw_nan |= quantize_one(load_float(weights + 4 * i), limits, rule, codes[i]);
   return saw_nan;
 }
 

@@ -27,8 +27,8 @@ struct CodeLimitRows {
   std::span<const float> below, above, origin, range;
 };
 
-/// Codes of `weights`, N little-endian float32 at any alignment (4 N bytes), all with the same limits. `codes`: N, the low 8 bits
-/// of each code. A weight whose formula ends in NaN has code 0. Returns whether there was one.
+/// Codes of `weights`, N little-endian float32 at any alignment (4 N bytes), all with the same limits. `codes`: N, the
+/// low 8 bits of each code. A weight whose formula ends in NaN has code 0. Returns whether there was one.
 bool quantize_run(const std::uint8_t* weights, const CodeLimits& limits, const CodeRule& rule,
                   std::span<std::uint8_t> codes) noexcept;
 
@@ -42,15 +42,16 @@ bool quantize_run_scalar(const std::uint8_t* weights, const CodeLimits& limits, 
 bool quantize_each_scalar(const std::uint8_t* weights, const CodeLimitRows& limits, const CodeRule& rule,
                           std::span<std::uint8_t> codes) noexcept;
 
-/// The definition of both: `weight`'s step above the lowest code, 0 to rule.steps, or NaN. Any number of steps up to 65535.
+/// The definition of both: `weight`'s step above the lowest code, 0 to rule.steps, or NaN. Any number of steps up to
+/// 65535.
 float quantize_step(float weight, const CodeLimits& limits, const CodeRule& rule) noexcept;
 
 /// N float16 or bfloat16, little-endian at any alignment (2 N bytes), to float32. `out`: N.
 void widen_f16(const std::uint8_t* in, std::span<float> out) noexcept;
 void widen_bf16(const std::uint8_t* in, std::span<float> out) noexcept;
 
-/// Two codes to a byte: the low four bits of `codes`, the first one in the low nibble (or the high one). `out`: ceil(N / 2)
-/// bytes; the unused nibble of an odd count is 0.
+/// Two codes to a byte: the low four bits of `codes`, the first one in the low nibble (or the high one). `out`: ceil(N
+/// / 2) bytes; the unused nibble of an odd count is 0.
 void pack_nibbles(std::span<const std::uint8_t> codes, bool first_high, std::uint8_t* out) noexcept;
 
 }  // namespace weightmill

@@ -121,7 +121,9 @@ TEST(FakeQuantizeKernel, WidensEveryFloat16AndBackOnAllTargets) {
 TEST(FakeQuantizeKernel, RoundsEachOperationToFloat16) {
   Random random(7);
   for (int i = 0; i < 20000; ++i) {
-    const auto half = [&] { return static_cast<_Float16>(random.normal() * std::ldexp(1.0, static_cast<int>(random.integer(-24, 12)))); };
+    const auto half = [&] {
+      return static_cast<_Float16>(random.normal() * std::ldexp(1.0, static_cast<int>(random.integer(-24, 12))));
+    };
     const _Float16 weight = half(), low = -half() - half(), high = low + half() + half();
     if (!(weight > low && weight <= high)) continue;
     const CodeLimits limits{low, high, low, static_cast<_Float16>(high - low)};

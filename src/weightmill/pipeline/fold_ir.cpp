@@ -34,7 +34,8 @@ class Payloads {
   std::span<const std::uint8_t> bytes() const { return bytes_; }
   void consumed(std::size_t bytes) {
     const std::size_t before = n_read_.fetch_add(bytes);
-    if (file_ != nullptr && before / kReleaseEvery != (before + bytes) / kReleaseEvery) file_->release(0, bytes_.size());
+    if (file_ != nullptr && before / kReleaseEvery != (before + bytes) / kReleaseEvery)
+      file_->release(0, bytes_.size());
   }
   std::size_t n_read() const { return n_read_; }
 
@@ -79,7 +80,12 @@ class Liveness {
 class IrFolder {
  public:
   IrFolder(Ir& ir, Payloads& payloads, const FoldOptions& options, PayloadFile& out, const Progress& progress)
-      : ir_(ir), payloads_(payloads), options_(options), jobs_(resolve_jobs(options.jobs)), out_(out), progress_(progress) {
+      : ir_(ir),
+        payloads_(payloads),
+        options_(options),
+        jobs_(resolve_jobs(options.jobs)),
+        out_(out),
+        progress_(progress) {
     reading_.jobs = jobs_;
     reading_.consumed = [this](std::size_t bytes) { consumed(bytes); };
   }
@@ -152,7 +158,8 @@ void IrFolder::settle(IrCandidate& candidate, Liveness& alive) {
       std::holds_alternative<IrIntegerChain>(candidate.what) ? FoldOutcome::zero_point : FoldOutcome::folded;
 }
 
-std::variant<IrPayload, Left> IrFolder::store_codes(const ConstantFold& fold, std::uint64_t source_bytes, FoldedTensor& row) {
+std::variant<IrPayload, Left> IrFolder::store_codes(const ConstantFold& fold, std::uint64_t source_bytes,
+                                                    FoldedTensor& row) {
   const std::uint64_t n = n_elements(fold.shape(), row.name);
   const std::uint64_t size = code_bytes(fold.code_type(), n);
   const unsigned bits = size_bits(fold.code_type());
@@ -278,7 +285,8 @@ bool same_file(const fs::path& a, const fs::path& b) {
 }
 
 void check_paths(const fs::path& in, const fs::path& in_bin, const fs::path& out, const fs::path& out_bin) {
-  if (out.extension() != ".xml") fail(ErrorCode::bad_option, out.string(), "an OpenVINO IR is written to a name that ends in .xml");
+  if (out.extension() != ".xml")
+    fail(ErrorCode::bad_option, out.string(), "an OpenVINO IR is written to a name that ends in .xml");
   for (const fs::path& written : {out, out_bin}) {
     for (const fs::path& read : {in, in_bin}) {
       if (same_file(written, read)) {
@@ -347,8 +355,8 @@ std::uint64_t copy_as_it_is(const Input& input, const fs::path& out, unsigned jo
   return input.size_bytes();
 }
 
-/// How many times over a fold may read the .bin. Real models share a constant between a few layers; a made-up one could ask
-/// for its bytes as often as it has layers.
+/// How many times over a fold may read the .bin. Real models share a constant between a few layers; a made-up one could
+/// ask for its bytes as often as it has layers.
 constexpr std::uint64_t kMaxReadings = 64;
 constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 30;
 
@@ -359,12 +367,14 @@ void check_work(const Input& input, const Ir& ir, const std::vector<std::vector<
   for (std::size_t g = 0; g < ir.n_graphs(); ++g) {
     for (const IrCandidate& candidate : candidates[g]) n_bytes += candidate.row.bytes_before;
     for (const IrLayer& layer : ir.graph(g).layers) {
-      if (layer.payload && payloads.emplace(layer.payload->offset, layer.payload->size).second) n_bytes += layer.payload->size;
+      if (layer.payload && payloads.emplace(layer.payload->offset, layer.payload->size).second)
+        n_bytes += layer.payload->size;
     }
   }
   if (n_bytes / kMaxReadings <= input.bin.size() || n_bytes <= kFreeBytes) return;
-  fail(ErrorCode::bad_file, input.xml_name,
-       fmt::format("its layers overlap in {}: {} bytes would be read of {}", input.bin_name, n_bytes, input.bin.size()));
+  fail(
+      ErrorCode::bad_file, input.xml_name,
+      fmt::format("its layers overlap in {}: {} bytes would be read of {}", input.bin_name, n_bytes, input.bin.size()));
 }
 
 /// Folds what can be folded and writes the result; returns its size, or nothing where there was nothing to change.
@@ -418,7 +428,8 @@ FoldReport fold_ir(const fs::path& in, const fs::path& out, const FoldOptions& o
   return report;
 }
 
-FoldReport plan_fold_ir(std::span<const std::uint8_t> xml, std::span<const std::uint8_t> bin, const FoldOptions& options) {
+FoldReport plan_fold_ir(std::span<const std::uint8_t> xml, std::span<const std::uint8_t> bin,
+                        const FoldOptions& options) {
   return fold_input(Input(xml, bin), {}, options, {});
 }
 

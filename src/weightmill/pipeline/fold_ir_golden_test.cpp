@@ -94,7 +94,8 @@ std::string float_type(const json& expect) {
   return expect.contains("input") && expect["input"]["dtype"] == "float16" ? "f16" : "f32";
 }
 
-void expect_same_views(const std::map<std::string, DequantizedView>& got, const std::map<std::string, DequantizedView>& want) {
+void expect_same_views(const std::map<std::string, DequantizedView>& got,
+                       const std::map<std::string, DequantizedView>& want) {
   ASSERT_EQ(got.size(), want.size());
   for (const auto& [name, view] : want) {
     SCOPED_TRACE(name);
@@ -106,7 +107,8 @@ void expect_same_views(const std::map<std::string, DequantizedView>& got, const 
     EXPECT_EQ(ours.scale.shape, view.scale.shape);
     const auto bits = [](const std::vector<float>& values) {
       std::vector<std::uint32_t> all;
-      for (const float value : values) all.push_back(std::isnan(value) ? 0x7fc00000u : std::bit_cast<std::uint32_t>(value));
+      for (const float value : values)
+        all.push_back(std::isnan(value) ? 0x7fc00000u : std::bit_cast<std::uint32_t>(value));
       return all;
     };
     EXPECT_EQ(bits(ours.scale.values), bits(view.scale.values));
@@ -119,7 +121,8 @@ void expect_same_views(const std::map<std::string, DequantizedView>& got, const 
 
 TEST_F(FoldIrGolden, OpenvinoSemanticsGivesOpenvinosModel) {
   for_each_case([&](const std::string&, const fs::path& folder, const json& expect) {
-    const std::string issue = expect.contains("ov_issue") && expect["ov_issue"].is_string() ? expect["ov_issue"].get<std::string>() : "";
+    const std::string issue =
+        expect.contains("ov_issue") && expect["ov_issue"].is_string() ? expect["ov_issue"].get<std::string>() : "";
     if (issue.find("not reproducible") != std::string::npos || !fs::exists(folder / "ov.xml")) return;
     fold(folder, FoldSemantics::openvino);
     const IrFile ours(out()), theirs(folder / "ov.xml");
@@ -165,7 +168,9 @@ std::string payload_hex(const IrFile& file, std::size_t size) {
 
 TEST_F(FoldIrGolden, Mo2021SemanticsGivesThePythonPassesResult) {
   for_each_case([&](const std::string&, const fs::path& folder, const json& expect) {
-    if (!expect.contains("mo2021") || expect["mo2021"].at("status") == "not-run" || expect["mo2021"]["status"] == "error") return;
+    if (!expect.contains("mo2021") || expect["mo2021"].at("status") == "not-run" ||
+        expect["mo2021"]["status"] == "error")
+      return;
     const json& want = expect["mo2021"];
     const FoldReport report = fold(folder, FoldSemantics::mo2021);
     const IrFile ours(out());

@@ -66,7 +66,8 @@ TEST_F(FoldIr, KeepsNamesPortsConsumersAndRtInfo) {
   IrBuilder ir;
   const int w = ir.constant("w", "f32", {2, 3}, ramp(6));
   const int low = ir.scalar("low", -1), high = ir.scalar("high", 1);
-  const int fq = ir.fake_quantize("fq", w, {low, high, low, high}, 256, "<rt_info><attribute name=\"n\" version=\"0\" value=\"a\" /></rt_info>");
+  const int fq = ir.fake_quantize("fq", w, {low, high, low, high}, 256,
+                                  "<rt_info><attribute name=\"n\" version=\"0\" value=\"a\" /></rt_info>");
   const int x = ir.parameter("x", {2, 3});
   ir.result(ir.binary("sum", "Add", x, fq));
   ir.result(ir.binary("product", "Multiply", x, fq));
@@ -158,7 +159,8 @@ TEST_F(FoldIr, LeavesTheModelAsItIsWhenToldTo) {
 TEST_F(FoldIr, FoldsTheQuantizeHalfOfAChainAndDropsItsZeroPoint) {
   IrBuilder ir;
   const int w = ir.constant("w", "f32", {4}, {-1, 0, 0.5, 1});
-  const int low = ir.scalar("il", -1), high = ir.scalar("ih", 1), out_low = ir.scalar("ol", -100), out_high = ir.scalar("oh", 100);
+  const int low = ir.scalar("il", -1), high = ir.scalar("ih", 1), out_low = ir.scalar("ol", -100),
+            out_high = ir.scalar("oh", 100);
   const int fq = ir.fake_quantize("fq", w, {low, high, out_low, out_high}, 201);
   const int up = ir.convert("up", ir.convert("down", fq, "i8"), "f32");
   const int sub = ir.binary("sub", "Subtract", up, ir.scalar("zp", 5));
@@ -197,8 +199,9 @@ TEST_F(FoldIr, FoldsInsideBodies) {
   body.result(body.fake_quantize("fq", body.constant("w", "f32", {2}, {0, 1}), -1, 1, 255));
   const std::string inner = body.xml();
   const auto begin = inner.find("<layers>"), end = inner.find("<rt_info");
-  std::ofstream(in()) << "<net name=\"a\" version=\"11\"><layers><layer id=\"0\" name=\"if\" type=\"If\" version=\"opset8\"><then_body>"
-                      << inner.substr(begin, end - begin) << "</then_body></layer></layers><edges /></net>";
+  std::ofstream(in())
+      << "<net name=\"a\" version=\"11\"><layers><layer id=\"0\" name=\"if\" type=\"If\" version=\"opset8\"><then_body>"
+      << inner.substr(begin, end - begin) << "</then_body></layer></layers><edges /></net>";
   std::ofstream bin(folder_ / "in.bin", std::ios::binary);
   bin.write(reinterpret_cast<const char*>(body.bin().data()), static_cast<std::streamsize>(body.bin().size()));
   bin.close();
@@ -215,8 +218,10 @@ TEST_F(FoldIr, ReadsUnalignedAndOverlappingPayloads) {
   std::string xml(reinterpret_cast<const char*>(IrFile::read_all(in()).data()), fs::file_size(in()));
   // A second Const over the last three of the five floats.
   const auto at = xml.find("</layers>");
-  xml.insert(at, "<layer id=\"90\" name=\"tail\" type=\"Const\" version=\"opset1\"><data element_type=\"f32\" shape=\"3\" offset=\"9\" "
-                 "size=\"12\" /><output><port id=\"0\" precision=\"FP32\"><dim>3</dim></port></output></layer>");
+  xml.insert(at,
+             "<layer id=\"90\" name=\"tail\" type=\"Const\" version=\"opset1\"><data element_type=\"f32\" shape=\"3\" "
+             "offset=\"9\" "
+             "size=\"12\" /><output><port id=\"0\" precision=\"FP32\"><dim>3</dim></port></output></layer>");
   std::ofstream(in()) << xml;
   EXPECT_EQ(fold_ir(in(), out(), {}).count(FoldOutcome::folded), 1u);
   const IrFile before(in()), after(out());
@@ -303,15 +308,17 @@ TEST_F(FoldIr, RefusesLayersThatAskForTheSameBytesOverAndOver) {
   std::string xml = "<net name=\"a\" version=\"11\"><layers>";
   constexpr std::size_t kBytes = std::size_t{16} << 20;
   for (int i = 0; i < 100; ++i) {
-    xml += "<layer id=\"" + std::to_string(i) + "\" name=\"c\" type=\"Const\" version=\"opset1\"><data element_type=\"u8\" shape=\"" +
-           std::to_string(kBytes - 100) + "\" offset=\"" + std::to_string(i) + "\" size=\"" + std::to_string(kBytes - 100) +
-           "\" /><output><port id=\"0\" /></output></layer>";
+    xml += "<layer id=\"" + std::to_string(i) +
+           "\" name=\"c\" type=\"Const\" version=\"opset1\"><data element_type=\"u8\" shape=\"" +
+           std::to_string(kBytes - 100) + "\" offset=\"" + std::to_string(i) + "\" size=\"" +
+           std::to_string(kBytes - 100) + "\" /><output><port id=\"0\" /></output></layer>";
   }
   IrBuilder ir;
   ir.result(ir.fake_quantize("fq", ir.constant("w", "f32", {2}, {0, 1}), -1, 1, 255));
   const std::string inner = ir.xml();
   const auto begin = inner.find("<layers>"), end = inner.find("<rt_info");
-  xml += "<layer id=\"200\" name=\"if\" type=\"If\"><then_body>" + inner.substr(begin, end - begin) + "</then_body></layer></layers></net>";
+  xml += "<layer id=\"200\" name=\"if\" type=\"If\"><then_body>" + inner.substr(begin, end - begin) +
+         "</then_body></layer></layers></net>";
   const std::vector<std::uint8_t> bin(kBytes);
   try {
     plan_fold_ir({reinterpret_cast<const std::uint8_t*>(xml.data()), xml.size()}, bin, {});

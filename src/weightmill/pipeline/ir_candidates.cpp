@@ -10,7 +10,8 @@ namespace weightmill {
 namespace {
 
 Numbers numbers_of(const IrConstant& constant) {
-  return {constant.bytes, constant.type == nullptr ? DType::other : constant.type->dtype, constant.shape, constant.n_elements};
+  return {constant.bytes, constant.type == nullptr ? DType::other : constant.type->dtype, constant.shape,
+          constant.n_elements};
 }
 
 /// Looks at one graph.
@@ -33,8 +34,8 @@ class Matcher {
 
   std::string read_weights(std::size_t layer, IrCandidate& candidate, FakeQuantize& operation) const;
   std::string read_levels(std::size_t layer, FakeQuantize& operation) const;
-  std::string read_limit(std::size_t layer, std::size_t input, const char* name, IrCandidate& candidate, FakeQuantize& operation,
-                         Numbers& limit) const;
+  std::string read_limit(std::size_t layer, std::size_t input, const char* name, IrCandidate& candidate,
+                         FakeQuantize& operation, Numbers& limit) const;
   std::string read_operation(std::size_t layer, IrCandidate& candidate, FakeQuantize& operation) const;
   std::optional<IrQuantizedChain> chain_behind(std::size_t layer) const;
   std::string read_chain_zero_point(IrQuantizedChain& found, IrCandidate& candidate) const;
@@ -78,7 +79,8 @@ std::string Matcher::read_weights(std::size_t layer, IrCandidate& candidate, Fak
 std::string Matcher::read_levels(std::size_t layer, FakeQuantize& operation) const {
   const std::string text = ir_.attribute(g_, layer, "levels").value_or("");
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), operation.levels);
-  if (error != std::errc() || rest != text.data() + text.size()) return fmt::format("levels are '{}': no whole number", text);
+  if (error != std::errc() || rest != text.data() + text.size())
+    return fmt::format("levels are '{}': no whole number", text);
   const std::string broadcast = ir_.attribute(g_, layer, "auto_broadcast").value_or("numpy");
   if (broadcast != "numpy" && broadcast != "none") return fmt::format("broadcasts as '{}', not as numpy", broadcast);
   return "";
@@ -111,9 +113,11 @@ std::string Matcher::read_operation(std::size_t layer, IrCandidate& candidate, F
     Numbers* numbers;
   };
   std::size_t input = 0;
-  for (const Limit& limit : {Limit{"input_low", &operation.input_low}, Limit{"input_high", &operation.input_high},
-                             Limit{"output_low", &operation.output_low}, Limit{"output_high", &operation.output_high}}) {
-    if (auto why = read_limit(layer, ++input, limit.name, candidate, operation, *limit.numbers); !why.empty()) return why;
+  for (const Limit& limit :
+       {Limit{"input_low", &operation.input_low}, Limit{"input_high", &operation.input_high},
+        Limit{"output_low", &operation.output_low}, Limit{"output_high", &operation.output_high}}) {
+    if (auto why = read_limit(layer, ++input, limit.name, candidate, operation, *limit.numbers); !why.empty())
+      return why;
   }
   return "";
 }
@@ -132,7 +136,8 @@ std::optional<IrQuantizedChain> Matcher::chain_behind(std::size_t layer) const {
   found.chain.arithmetic = destination(*high);
   if (only_user(*high, "Multiply")) return found;
   found.subtract = only_user(*high, "Subtract");
-  if (!found.subtract || at(*high).uses.front().input != 0 || !only_user(*found.subtract, "Multiply")) return std::nullopt;
+  if (!found.subtract || at(*high).uses.front().input != 0 || !only_user(*found.subtract, "Multiply"))
+    return std::nullopt;
   found.chain.subtracts = true;
   return found;
 }
@@ -140,7 +145,8 @@ std::optional<IrQuantizedChain> Matcher::chain_behind(std::size_t layer) const {
 std::string Matcher::read_chain_zero_point(IrQuantizedChain& found, IrCandidate& candidate) const {
   if (!found.subtract) return "";
   const DType type = found.chain.arithmetic;
-  if (type != DType::f32 && type != DType::f16 && type != DType::bf16) return fmt::format("subtracts in {}", name_of(type));
+  if (type != DType::f32 && type != DType::f16 && type != DType::bf16)
+    return fmt::format("subtracts in {}", name_of(type));
   const auto constant = constant_behind(source(*found.subtract, 1), /*through_convert=*/true);
   if (!constant) return "its zero point is no constant";
   found.chain.zero_point = numbers_of(ir_.constant(g_, *constant));
@@ -174,8 +180,11 @@ std::optional<IrCandidate> Matcher::integer_chain(std::size_t layer) const {
   const auto zero = constant_behind(source(layer, 1), /*through_convert=*/true);
   const bool alone = at(convert).uses.size() == 1 && at(constant).uses.size() == 1;
   if (!is(constant, "Const") || !zero || !alone) return std::nullopt;
-  IrIntegerChain found{{numbers_of(ir_.constant(g_, constant)), numbers_of(ir_.constant(g_, *zero)), destination(convert)},
-                       constant, convert, layer};
+  IrIntegerChain found{
+      {numbers_of(ir_.constant(g_, constant)), numbers_of(ir_.constant(g_, *zero)), destination(convert)},
+      constant,
+      convert,
+      layer};
   if (!is_integer(found.chain.codes.dtype) || !is_float(found.chain.arithmetic)) return std::nullopt;
   IrCandidate candidate;
   candidate.graph = g_;

@@ -39,7 +39,8 @@ struct IrIntegerChain {
 /// A place in a graph where a constant may become integers, or lose its zero point.
 struct IrCandidate {
   std::size_t graph = 0;
-  std::variant<std::monostate, IrFakeQuantize, IrQuantizedChain, IrIntegerChain> what;  ///< monostate: row.reason says why not
+  std::variant<std::monostate, IrFakeQuantize, IrQuantizedChain, IrIntegerChain>
+      what;  ///< monostate: row.reason says why not
   FoldedTensor row;
   std::vector<std::size_t> constants;         ///< all Consts that it reads
   std::vector<std::vector<std::uint8_t>> owned;  ///< limits that were converted

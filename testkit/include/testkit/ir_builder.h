@@ -7,7 +7,8 @@
 
 namespace weightmill::testkit {
 
-/// Writes an OpenVINO IR layer by layer; a layer is known by the number that its call returns. All layers have one output.
+/// Writes an OpenVINO IR layer by layer; a layer is known by the number that its call returns. All layers have one
+/// output.
 class IrBuilder {
  public:
   using Dims = std::vector<std::int64_t>;
@@ -15,7 +16,8 @@ class IrBuilder {
   /// `type`: f32, f16, bf16, f64, i8, u8 or i32. `values` are converted to it, row-major.
   int constant(const std::string& name, const std::string& type, const Dims& shape, const std::vector<double>& values);
   /// A Const over bytes as they are.
-  int raw_constant(const std::string& name, const std::string& type, const Dims& shape, const std::vector<std::uint8_t>& bytes);
+  int raw_constant(const std::string& name, const std::string& type, const Dims& shape,
+                   const std::vector<std::uint8_t>& bytes);
   int scalar(const std::string& name, double value) { return constant(name, "f32", {}, {value}); }
   int parameter(const std::string& name, const Dims& shape);
   /// `data`: the attributes of <data>; `extra`: XML that goes between it and the ports.

@@ -43,8 +43,8 @@ void read_graph(pugi::xml_node parent, const std::string& xml_name, IrGraph& gra
 void order_layers(const std::string& xml_name, IrGraph& graph);
 
 /// Gives each Const its payload. Throws: bad_file if one is missing, too small or outside the .bin.
-void read_payloads(const std::string& xml_name, const std::string& bin_name, std::uint64_t bin_size, const IrGraphNodes& nodes,
-                   IrGraph& graph);
+void read_payloads(const std::string& xml_name, const std::string& bin_name, std::uint64_t bin_size,
+                   const IrGraphNodes& nodes, IrGraph& graph);
 
 /// The `shape` of a Const's <data>: "3, 4", or "" for a scalar. Throws: bad_file.
 Shape parse_shape(const char* text, const std::string& where);

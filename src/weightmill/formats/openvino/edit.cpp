@@ -40,7 +40,8 @@ class LayerMaker {
     return layer;
   }
 
-  pugi::xml_node add_constant(const std::string& name, const IrType& type, const Shape& shape, const IrPayload& payload) {
+  pugi::xml_node add_constant(const std::string& name, const IrType& type, const Shape& shape,
+                              const IrPayload& payload) {
     pugi::xml_node layer = add(name, "Const");
     pugi::xml_node data = layer.child("data");
     set_attribute(data, "element_type", std::string(type.name));
@@ -91,7 +92,8 @@ class EdgeMaker {
  public:
   EdgeMaker(IrGraphNodes& nodes, pugi::xml_node before) : nodes_(nodes), before_(before) {}
   void add(pugi::xml_node from, int from_port, pugi::xml_node to, int to_port) {
-    pugi::xml_node edge = before_ ? nodes_.edges.insert_child_before("edge", before_) : nodes_.edges.append_child("edge");
+    pugi::xml_node edge =
+        before_ ? nodes_.edges.insert_child_before("edge", before_) : nodes_.edges.append_child("edge");
     set_attribute(edge, "from-layer", id_of(from));
     set_attribute(edge, "from-port", std::to_string(from_port));
     set_attribute(edge, "to-layer", id_of(to));

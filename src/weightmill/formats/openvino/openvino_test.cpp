@@ -20,7 +20,8 @@ Ir parse(const std::string& xml, const std::vector<std::uint8_t>& bin) {
 }
 
 /// The message that parsing ends in.
-std::string refusal(const std::string& xml, const std::vector<std::uint8_t>& bin, ErrorCode code = ErrorCode::bad_file) {
+std::string refusal(const std::string& xml, const std::vector<std::uint8_t>& bin,
+                    ErrorCode code = ErrorCode::bad_file) {
   try {
     parse(xml, bin);
   } catch (const Error& error) {
@@ -72,11 +73,12 @@ TEST(OpenvinoIr, KnowsTheBytesOfEveryElementType) {
     const char* type;
     std::uint64_t bytes_of_5;
   };
-  for (const auto& [type, bytes] : {Case{"f32", 20}, Case{"f16", 10}, Case{"bf16", 10}, Case{"f64", 40}, Case{"i8", 5}, Case{"u8", 5},
-                                    Case{"i16", 10}, Case{"u16", 10}, Case{"i32", 20}, Case{"u32", 20}, Case{"i64", 40},
-                                    Case{"u64", 40}, Case{"i4", 3}, Case{"u4", 3}, Case{"nf4", 3}, Case{"f4e2m1", 3},
-                                    Case{"f8e4m3", 5}, Case{"f8e5m2", 5}, Case{"f8e8m0", 5}, Case{"u1", 1}, Case{"u2", 2},
-                                    Case{"u3", 3}, Case{"u6", 6}, Case{"boolean", 5}}) {
+  for (const auto& [type, bytes] :
+       {Case{"f32", 20},   Case{"f16", 10},   Case{"bf16", 10},  Case{"f64", 40},   Case{"i8", 5},
+        Case{"u8", 5},     Case{"i16", 10},   Case{"u16", 10},   Case{"i32", 20},   Case{"u32", 20},
+        Case{"i64", 40},   Case{"u64", 40},   Case{"i4", 3},     Case{"u4", 3},     Case{"nf4", 3},
+        Case{"f4e2m1", 3}, Case{"f8e4m3", 5}, Case{"f8e5m2", 5}, Case{"f8e8m0", 5}, Case{"u1", 1},
+        Case{"u2", 2},     Case{"u3", 3},     Case{"u6", 6},     Case{"boolean", 5}}) {
     ASSERT_NE(ir_type(type), nullptr) << type;
     EXPECT_EQ(ir_size_bytes(*ir_type(type), 5, "t"), bytes) << type;
   }
@@ -89,8 +91,10 @@ TEST(OpenvinoIr, AnUneditedModelKeepsItsXml) {
   const std::string xml =
       "<?xml version=\"1.0\"?>\n<net name=\"a\" version=\"11\" zeta=\"1\" alpha=\"2\">\n\t<layers>\n"
       "\t\t<layer id=\"7\" name=\"p &amp; q\" type=\"Odd\" version=\"opset99\" weird=\"&lt;\">\n"
-      "\t\t\t<data b=\"1\" a=\"2\" />\n\t\t\t<rt_info>\n\t\t\t\t<attribute name=\"x\" version=\"0\" value=\"y\" />\n\t\t\t</rt_info>\n"
-      "\t\t\t<output>\n\t\t\t\t<port id=\"3\" precision=\"FP32\" names=\"n,m\">\n\t\t\t\t\t<dim>-1</dim>\n\t\t\t\t</port>\n"
+      "\t\t\t<data b=\"1\" a=\"2\" />\n\t\t\t<rt_info>\n\t\t\t\t<attribute name=\"x\" version=\"0\" value=\"y\" "
+      "/>\n\t\t\t</rt_info>\n"
+      "\t\t\t<output>\n\t\t\t\t<port id=\"3\" precision=\"FP32\" "
+      "names=\"n,m\">\n\t\t\t\t\t<dim>-1</dim>\n\t\t\t\t</port>\n"
       "\t\t\t</output>\n\t\t</layer>\n\t</layers>\n\t<edges />\n\t<!-- a remark -->\n\t<rt_info>\n"
       "\t\t<info name=\"OpenVINO Runtime\" value=\"1\" />\n\t</rt_info>\n</net>\n";
   EXPECT_EQ(parse(xml, {}).xml(), xml);
@@ -100,8 +104,10 @@ TEST(OpenvinoIr, ReadsBodiesOfLayers) {
   const IrBuilder body = small_model();
   const std::string inner = body.xml();
   const auto begin = inner.find("<layers>"), end = inner.find("<rt_info");
-  const std::string xml = "<net name=\"a\" version=\"11\"><layers><layer id=\"0\" name=\"if\" type=\"If\" version=\"opset8\">"
-                          "<then_body>" + inner.substr(begin, end - begin) + "</then_body></layer></layers><edges /></net>";
+  const std::string xml =
+      "<net name=\"a\" version=\"11\"><layers><layer id=\"0\" name=\"if\" type=\"If\" version=\"opset8\">"
+      "<then_body>" +
+      inner.substr(begin, end - begin) + "</then_body></layer></layers><edges /></net>";
   const Ir ir = parse(xml, body.bin());
   ASSERT_EQ(ir.n_graphs(), 2u);
   EXPECT_EQ(ir.graph(1).layers.size(), 7u);
@@ -129,9 +135,12 @@ TEST(OpenvinoIr, RefusesBrokenLayersAndEdges) {
   EXPECT_THAT(refusal(replaced(xml, "layer id=\"1\"", "layer"), bin), HasSubstr("id is missing"));
   EXPECT_THAT(refusal(replaced(xml, edge, ""), bin), HasSubstr("no edge leads to input port 0"));
   EXPECT_THAT(refusal(replaced(xml, edge, edge + edge), bin), HasSubstr("two edges"));
-  EXPECT_THAT(refusal(replaced(xml, edge, replaced(edge, "from-layer=\"0\"", "from-layer=\"99\"")), bin), HasSubstr("no layer"));
-  EXPECT_THAT(refusal(replaced(xml, edge, replaced(edge, "from-port=\"0\"", "from-port=\"4\"")), bin), HasSubstr("output port 4"));
-  EXPECT_THAT(refusal(replaced(xml, edge, replaced(edge, "to-port=\"0\"", "to-port=\"9\"")), bin), HasSubstr("input port 9"));
+  EXPECT_THAT(refusal(replaced(xml, edge, replaced(edge, "from-layer=\"0\"", "from-layer=\"99\"")), bin),
+              HasSubstr("no layer"));
+  EXPECT_THAT(refusal(replaced(xml, edge, replaced(edge, "from-port=\"0\"", "from-port=\"4\"")), bin),
+              HasSubstr("output port 4"));
+  EXPECT_THAT(refusal(replaced(xml, edge, replaced(edge, "to-port=\"0\"", "to-port=\"9\"")), bin),
+              HasSubstr("input port 9"));
   EXPECT_THAT(refusal(replaced(xml, "type=\"Add\"", "type=\"Convert\""), bin), HasSubstr("Convert with 2 inputs"));
   EXPECT_THAT(refusal(replaced(xml, "type=\"FakeQuantize\"", "type=\"Multiply\""), bin), HasSubstr("wanted 2 and 1"));
 }
@@ -156,24 +165,30 @@ TEST(OpenvinoIr, RefusesPayloadsOutsideTheBin) {
   EXPECT_THAT(refusal(replaced(xml, "offset=\"0\"", "offset=\"-1\""), bin), HasSubstr("whole number"));
   EXPECT_THAT(refusal(replaced(xml, "size=\"24\"", "size=\"23\""), bin), HasSubstr("its shape wants 24"));
   EXPECT_THAT(refusal(replaced(xml, " size=\"24\"", ""), bin), HasSubstr("size is missing"));
-  EXPECT_THAT(refusal(replaced(xml, "shape=\"2, 3\" offset", "shape=\"2, -3\" offset"), bin), HasSubstr("extents >= 0"));
+  EXPECT_THAT(refusal(replaced(xml, "shape=\"2, 3\" offset", "shape=\"2, -3\" offset"), bin),
+              HasSubstr("extents >= 0"));
   EXPECT_THAT(refusal(replaced(xml, "shape=\"2, 3\" offset", "shape=\"2 3\" offset"), bin), HasSubstr("commas"));
-  EXPECT_THAT(refusal(replaced(xml, "shape=\"2, 3\" offset", "shape=\"9999999999, 9999999999\" offset"), bin), HasSubstr(""));
+  EXPECT_THAT(refusal(replaced(xml, "shape=\"2, 3\" offset", "shape=\"9999999999, 9999999999\" offset"), bin),
+              HasSubstr(""));
 }
 
 TEST(OpenvinoIr, AcceptsWhatOpenvinoAccepts) {
   const IrBuilder built = small_model();
   const std::string xml = built.xml();
   EXPECT_NO_THROW(parse(replaced(xml, "<rt_info />", ""), built.bin())) << "no rt_info";
-  EXPECT_NO_THROW(parse(replaced(xml, "precision=\"FP32\"", "precision=\"WRONG\""), built.bin())) << "ports are not read";
+  EXPECT_NO_THROW(parse(replaced(xml, "precision=\"FP32\"", "precision=\"WRONG\""), built.bin()))
+      << "ports are not read";
   const Ir longer = parse(replaced(xml, "size=\"24\"", "size=\"28\""), built.bin());
   EXPECT_EQ(longer.constant(0, 0).bytes.size(), 24u) << "a payload may be longer than its shape";
-  const Ir unknown = parse(replaced(xml, "element_type=\"f32\" shape=\"2", "element_type=\"q99\" shape=\"2"), built.bin());
+  const Ir unknown =
+      parse(replaced(xml, "element_type=\"f32\" shape=\"2", "element_type=\"q99\" shape=\"2"), built.bin());
   EXPECT_EQ(unknown.constant(0, 0).type, nullptr);
 }
 
 TEST(OpenvinoIr, RecognisesItsFiles) {
-  const auto looks = [](std::string_view text) { return is_ir({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}); };
+  const auto looks = [](std::string_view text) {
+    return is_ir({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  };
   EXPECT_TRUE(looks("<?xml version=\"1.0\"?>\n<net name=\"a\" version=\"11\">"));
   EXPECT_TRUE(looks("\xef\xbb\xbf<net>"));
   EXPECT_FALSE(looks("<network>"));

@@ -25,13 +25,15 @@ std::uint64_t wanted_size(const std::string& where, pugi::xml_node data) {
   return ir_size_bytes(*type, n_elements(shape, where), where);
 }
 
-IrPayload read_payload(const std::string& xml_name, const std::string& bin_name, std::uint64_t bin_size, pugi::xml_node layer) {
+IrPayload read_payload(const std::string& xml_name, const std::string& bin_name, std::uint64_t bin_size,
+                       pugi::xml_node layer) {
   const std::string where = where_of(xml_name, layer);
   const pugi::xml_node data = layer.child("data");
   const IrPayload payload{parse_number(data.attribute("offset").value(), where, "offset"),
                           parse_number(data.attribute("size").value(), where, "size")};
   if (payload.offset > bin_size || payload.size > bin_size - payload.offset) {
-    refuse(where, fmt::format("needs {} bytes at offset {}, but {} has {}", payload.size, payload.offset, bin_name, bin_size));
+    refuse(where,
+           fmt::format("needs {} bytes at offset {}, but {} has {}", payload.size, payload.offset, bin_name, bin_size));
   }
   const std::uint64_t wanted = wanted_size(where, data);
   if (payload.size < wanted) refuse(where, fmt::format("has {} bytes: its shape wants {}", payload.size, wanted));
@@ -63,10 +65,11 @@ Shape parse_shape(const char* text, const std::string& where) {
   return shape;
 }
 
-void read_payloads(const std::string& xml_name, const std::string& bin_name, std::uint64_t bin_size, const IrGraphNodes& nodes,
-                   IrGraph& graph) {
+void read_payloads(const std::string& xml_name, const std::string& bin_name, std::uint64_t bin_size,
+                   const IrGraphNodes& nodes, IrGraph& graph) {
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
-    if (graph.layers[i].type == "Const") graph.layers[i].payload = read_payload(xml_name, bin_name, bin_size, nodes.layer[i]);
+    if (graph.layers[i].type == "Const")
+      graph.layers[i].payload = read_payload(xml_name, bin_name, bin_size, nodes.layer[i]);
   }
 }
 

@@ -19,7 +19,8 @@ constexpr int kMaxDepth = 256;
 [[noreturn]] void refuse(const std::string& where, const std::string& why) { fail(ErrorCode::bad_file, where, why); }
 
 std::string layer_in(const std::string& xml_name, pugi::xml_node layer) {
-  return fmt::format("{}: layer {} {}", xml_name, quote(layer.attribute("id").value()), quote(layer.attribute("name").value()));
+  return fmt::format("{}: layer {} {}", xml_name, quote(layer.attribute("id").value()),
+                     quote(layer.attribute("name").value()));
 }
 
 /// Port ids below <input> or <output>, in the file's order.
@@ -47,8 +48,8 @@ void check_port_counts(const std::string& where, const IrLayer& layer) {
     const char* type;
     std::size_t inputs, outputs;
   };
-  for (const Want& want : {Want{"Const", 0, 1}, Want{"FakeQuantize", 5, 1}, Want{"Convert", 1, 1}, Want{"Subtract", 2, 1},
-                           Want{"Multiply", 2, 1}}) {
+  for (const Want& want : {Want{"Const", 0, 1}, Want{"FakeQuantize", 5, 1}, Want{"Convert", 1, 1},
+                           Want{"Subtract", 2, 1}, Want{"Multiply", 2, 1}}) {
     if (layer.type != want.type || (layer.inputs.size() == want.inputs && layer.n_outputs == want.outputs)) continue;
     refuse(where, fmt::format("{} with {} inputs and {} outputs: wanted {} and {}", want.type, layer.inputs.size(),
                               layer.n_outputs, want.inputs, want.outputs));
@@ -90,7 +91,8 @@ class GraphReader {
       const int from_port = port_of(node, "from-port"), to_port = port_of(node, "to-port");
       find_port(ports_[from].outputs, from_port, from, "output");
       const std::size_t input = find_port(ports_[to].inputs, to_port, to, "input");
-      if (fed[to][input]) refuse(layer_in(xml_name_, nodes_.layer[to]), fmt::format("two edges lead to input port {}", to_port));
+      if (fed[to][input])
+        refuse(layer_in(xml_name_, nodes_.layer[to]), fmt::format("two edges lead to input port {}", to_port));
       fed[to][input] = true;
       graph_.layers[to].inputs[input] = {from, from_port};
       graph_.layers[from].uses.push_back({to, input});
@@ -115,7 +117,8 @@ class GraphReader {
   std::size_t find_port(const std::vector<int>& ids, int id, std::size_t layer, const char* side) const {
     const auto found = std::ranges::find(ids, id);
     if (found == ids.end()) {
-      refuse(layer_in(xml_name_, nodes_.layer[layer]), fmt::format("an edge names {} port {}, which is not there", side, id));
+      refuse(layer_in(xml_name_, nodes_.layer[layer]),
+             fmt::format("an edge names {} port {}, which is not there", side, id));
     }
     return static_cast<std::size_t>(found - ids.begin());
   }
@@ -124,7 +127,8 @@ class GraphReader {
       const auto missing = std::ranges::find(fed[i], false);
       if (missing == fed[i].end()) continue;
       const auto input = static_cast<std::size_t>(missing - fed[i].begin());
-      refuse(layer_in(xml_name_, nodes_.layer[i]), fmt::format("no edge leads to input port {}", ports_[i].inputs[input]));
+      refuse(layer_in(xml_name_, nodes_.layer[i]),
+             fmt::format("no edge leads to input port {}", ports_[i].inputs[input]));
     }
   }
 
@@ -169,7 +173,8 @@ std::uint64_t parse_number(const char* text, const std::string& where, const cha
   const char* end = text + std::strlen(text);
   const auto [rest, error] = std::from_chars(text, end, value);
   if (text == end) refuse(where, fmt::format("{} is missing", what));
-  if (error != std::errc() || rest != end) refuse(where, fmt::format("{} is {}: wanted a whole number", what, quote(text)));
+  if (error != std::errc() || rest != end)
+    refuse(where, fmt::format("{} is {}: wanted a whole number", what, quote(text)));
   return value;
 }
 
@@ -198,11 +203,13 @@ void order_layers(const std::string& xml_name, IrGraph& graph) {
     }
   }
   if (n_done == graph.layers.size()) return;
-  const auto stuck = static_cast<std::size_t>(std::ranges::find_if(n_waiting, [](auto n) { return n != 0; }) - n_waiting.begin());
+  const auto stuck =
+      static_cast<std::size_t>(std::ranges::find_if(n_waiting, [](auto n) { return n != 0; }) - n_waiting.begin());
   refuse(xml_name, fmt::format("layer {} is part of a cycle, or behind one", quote(graph.layers[stuck].name)));
 }
 
-Ir::Ir(std::span<const std::uint8_t> xml, std::string_view xml_name, std::span<const std::uint8_t> bin, std::string_view bin_name)
+Ir::Ir(std::span<const std::uint8_t> xml, std::string_view xml_name, std::span<const std::uint8_t> bin,
+       std::string_view bin_name)
     : document_(std::make_unique<Document>()) {
   Document& document = *document_;
   document.xml_name = xml_name;
