@@ -151,7 +151,8 @@ bool Quantizer::values(std::uint64_t first, bool as_codes, std::span<float> valu
     const float high = number_at(operation_.output_high, out_high.at(flat));
     const float step = quantize_step(values[i], own, rule);
     saw_nan |= std::isnan(step);
-    const float inside = step / rule.steps * (high - low) + low;
+    const float range = as_codes ? arithmetic_.round(high - low) : high - low;
+    const float inside = step / rule.steps * range + low;
     values[i] = value_type_.round(values[i] <= own.below ? low : values[i] > own.above ? high : inside);
   }
   return saw_nan;
