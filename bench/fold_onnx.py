@@ -1,6 +1,6 @@
 """Time and peak memory of the ONNX fold, beside a plain copy of the bytes and ONNX Runtime's own fold, in the same run.
 
-  python bench/fold_onnx.py [FOLDER]     needs 4 GiB of disk there; sparse files
+python bench/fold_onnx.py [FOLDER]     needs 4 GiB of disk there; sparse files
 """
 
 import json
@@ -33,7 +33,9 @@ print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time()
 
 
 def onnx_runtime_fold(source: pathlib.Path, target: pathlib.Path) -> dict:
-    done = subprocess.run([sys.executable, "-c", _ONNX_RUNTIME, source, target], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _ONNX_RUNTIME, source, target], capture_output=True, text=True, check=True
+    )
     return json.loads(done.stdout)
 
 
@@ -50,11 +52,9 @@ def plain_copy(source: pathlib.Path, target: pathlib.Path, n_written: int) -> di
 
 
 def show(name: str, runs: list[dict]) -> None:
-    def column(key):
-        return [run[key] for run in runs]
-
-    print(f"{name:<34} {min(column('wall')):8.2f} {statistics.median(column('wall')):8.2f} {statistics.median(column('cpu')):8.2f}"
-          f" {max(column('peak_rss')) / 2**20:9.0f}")
+    wall, cpu, peak = ([run[key] for run in runs] for key in ("wall", "cpu", "peak_rss"))
+    times = f"{min(wall):8.2f} {statistics.median(wall):8.2f} {statistics.median(cpu):8.2f}"
+    print(f"{name:<34} {times} {max(peak) / 2**20:9.0f}")
 
 
 def compare(title: str, measures: dict, turns: int) -> None:
@@ -73,16 +73,24 @@ def main() -> None:
         folder = pathlib.Path(name)
         source = big_model(folder, 10, 8192, 8192)
         n_read = (folder / "big.bin").stat().st_size
-        compare(f"{n_read / 2**30:.1f} GiB of float32 in external data -> int8, per channel", {
-            "fold, 1 thread": lambda: measured_fold(source, folder / "out.onnx", 1),
-            "fold, 2 threads": lambda: measured_fold(source, folder / "out.onnx", 2),
-            "plain copy of the bytes": lambda: plain_copy(folder / "big.bin", folder / "copy", n_read // 4),
-        }, turns=3)
+        compare(
+            f"{n_read / 2**30:.1f} GiB of float32 in external data -> int8, per channel",
+            {
+                "fold, 1 thread": lambda: measured_fold(source, folder / "out.onnx", 1),
+                "fold, 2 threads": lambda: measured_fold(source, folder / "out.onnx", 2),
+                "plain copy of the bytes": lambda: plain_copy(folder / "big.bin", folder / "copy", n_read // 4),
+            },
+            turns=3,
+        )
         source = big_model(folder, 2, 8192, 8192)
-        compare("0.5 GiB, the same", {
-            "fold, 1 thread": lambda: measured_fold(source, folder / "out.onnx", 1),
-            "ONNX Runtime opens and saves": lambda: onnx_runtime_fold(source, folder / "ort.onnx"),
-        }, turns=3)
+        compare(
+            "0.5 GiB, the same",
+            {
+                "fold, 1 thread": lambda: measured_fold(source, folder / "out.onnx", 1),
+                "ONNX Runtime opens and saves": lambda: onnx_runtime_fold(source, folder / "ort.onnx"),
+            },
+            turns=3,
+        )
 
 
 if __name__ == "__main__":

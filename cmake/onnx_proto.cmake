@@ -1,8 +1,9 @@
-# C++ classes for ONNX files: protobuf's compiler run on the onnx.proto that the `onnx` package of requirements/build.txt
-# carries. The file is not ours to commit; WEIGHTMILL_ONNX_PROTO names another copy.
+# C++ classes for ONNX files: protobuf's compiler run on the onnx.proto that the `onnx` package of
+# requirements/build.txt carries. The file is not ours to commit; WEIGHTMILL_ONNX_PROTO names another copy.
 set(WEIGHTMILL_ONNX_PROTO "" CACHE FILEPATH "onnx.proto of the onnx package; empty: look for it in the Python environment")
 
-# Sets `result` to the onnx.proto of the Python environment that builds us: that of the caller, else .venv, else the system's.
+# Sets `result` to the onnx.proto of the Python environment that builds us: that of the caller, else .venv, else the
+# system's.
 function(weightmill_find_onnx_proto result)
   foreach(python IN ITEMS "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/.venv/bin/python" python3)
     if(NOT python)

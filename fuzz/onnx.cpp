@@ -22,7 +22,8 @@ const fs::path& folder() {
     fs::create_directories(made / "sub");
     weightmill::write_file(made / "w.bin", std::string(256, 'w'));
     weightmill::write_file(made / "sub" / "v.bin", std::string(64, 'v'));
-    std::atexit([] { fs::remove_all(fs::temp_directory_path() / ("weightmill-fuzz-onnx-" + std::to_string(::getpid()))); });
+    std::atexit(
+        [] { fs::remove_all(fs::temp_directory_path() / ("weightmill-fuzz-onnx-" + std::to_string(::getpid()))); });
     return made;
   }();
   return path;

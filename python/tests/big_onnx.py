@@ -12,7 +12,7 @@ from onnx_models import value
 
 
 def big_model(folder, n_matrices, rows, columns):
-    """n_matrices float32 [rows, columns], each with Q and DQ, as a sparse file: only the first rows take room on the disk."""
+    """n_matrices float32 [rows, columns], each with Q and DQ. Sparse: only the first rows take room on the disk."""
     size = rows * columns * 4
     nodes, stored, last = [], [], "x"
     with open(folder / "big.bin", "wb") as file:
@@ -20,14 +20,17 @@ def big_model(folder, n_matrices, rows, columns):
         for i in range(n_matrices):
             file.seek(i * size)
             file.write(np.random.default_rng(i).normal(0, 0.05, (4, columns)).astype(np.float32).tobytes())
-            entry = TensorProto(name=f"w{i}", data_type=TensorProto.FLOAT, dims=[rows, columns],
-                                data_location=TensorProto.EXTERNAL)
+            entry = TensorProto(
+                name=f"w{i}", data_type=TensorProto.FLOAT, dims=[rows, columns], data_location=TensorProto.EXTERNAL
+            )
             for key, text in (("location", "big.bin"), ("offset", i * size), ("length", size)):
                 entry.external_data.add(key=key, value=str(text))
             stored += [entry, onnx.numpy_helper.from_array(np.full(columns, 0.002, np.float32), f"s{i}")]
-            nodes += [helper.make_node("QuantizeLinear", [f"w{i}", f"s{i}", "z"], [f"q{i}"], axis=1),
-                      helper.make_node("DequantizeLinear", [f"q{i}", f"s{i}", "z"], [f"d{i}"], axis=1),
-                      helper.make_node("MatMul", [last, f"d{i}"], [f"y{i}"])]
+            nodes += [
+                helper.make_node("QuantizeLinear", [f"w{i}", f"s{i}", "z"], [f"q{i}"], axis=1),
+                helper.make_node("DequantizeLinear", [f"q{i}", f"s{i}", "z"], [f"d{i}"], axis=1),
+                helper.make_node("MatMul", [last, f"d{i}"], [f"y{i}"]),
+            ]
             last = f"y{i}"
     stored.append(onnx.numpy_helper.from_array(np.zeros(columns, np.int8), "z"))
     graph = helper.make_graph(nodes, "big", [value("x", (1, rows))], [value(last, (1, columns))], stored)
@@ -50,5 +53,7 @@ print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time()
 
 def measured_fold(source, target, jobs=0):
     """Seconds of wall clock and CPU, and peak resident bytes of the whole process."""
-    done = subprocess.run([sys.executable, "-c", _FOLD, source, target, str(jobs)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _FOLD, source, target, str(jobs)], capture_output=True, text=True, check=True
+    )
     return json.loads(done.stdout)

@@ -17,8 +17,15 @@ def session(path_or_model, level=LEVELS.ORT_ENABLE_BASIC):
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
-_TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int64)": np.int64, "tensor(bool)": np.bool_,
-          "tensor(uint8)": np.uint8, "tensor(int8)": np.int8, "tensor(int32)": np.int32}
+_TYPES = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64,
+    "tensor(bool)": np.bool_,
+    "tensor(uint8)": np.uint8,
+    "tensor(int8)": np.int8,
+    "tensor(int32)": np.int32,
+}
 
 
 def random_inputs(engine, seed=1, free_extent=2):
@@ -28,7 +35,9 @@ def random_inputs(engine, seed=1, free_extent=2):
     for entry in engine.get_inputs():
         shape = [extent if isinstance(extent, int) else free_extent for extent in entry.shape]
         dtype = _TYPES[entry.type]
-        inputs[entry.name] = (rng.normal(0, 1, shape) if np.issubdtype(dtype, np.floating) else rng.integers(0, 2, shape)).astype(dtype)
+        inputs[entry.name] = (
+            rng.normal(0, 1, shape) if np.issubdtype(dtype, np.floating) else rng.integers(0, 2, shape)
+        ).astype(dtype)
     return inputs
 
 

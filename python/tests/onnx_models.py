@@ -50,8 +50,19 @@ def scale_shape(shape, granularity, axis, block):
     return tuple(-(-extent // block) if i == axis % len(shape) else extent for i, extent in enumerate(shape))
 
 
-def dequantized(rng, name, shape, code="int8", granularity="axis", axis=0, block=4, zero_point=True, opset=None,
-                data_type=TensorProto.FLOAT, weights=None):
+def dequantized(
+    rng,
+    name,
+    shape,
+    code="int8",
+    granularity="axis",
+    axis=0,
+    block=4,
+    zero_point=True,
+    opset=None,
+    data_type=TensorProto.FLOAT,
+    weights=None,
+):
     """Nodes and initialisers of `name` = DequantizeLinear(QuantizeLinear(weights))."""
     data_type_of_codes, low, high, since = CODES[code]
     scales = np.exp(rng.normal(-2, 0.5, scale_shape(shape, granularity, axis, block)))
@@ -70,7 +81,11 @@ def dequantized(rng, name, shape, code="int8", granularity="axis", axis=0, block
     elif (opset or since) >= 21:
         quantize_only["output_dtype"] = data_type_of_codes
     nodes = [
-        helper.make_node("QuantizeLinear", inputs, [name + "_q"], name=name + "_quantize", **attributes, **quantize_only),
-        helper.make_node("DequantizeLinear", [name + "_q", *inputs[1:]], [name], name=name + "_dequantize", **attributes),
+        helper.make_node(
+            "QuantizeLinear", inputs, [name + "_q"], name=name + "_quantize", **attributes, **quantize_only
+        ),
+        helper.make_node(
+            "DequantizeLinear", [name + "_q", *inputs[1:]], [name], name=name + "_dequantize", **attributes
+        ),
     ]
     return nodes, initializers

@@ -96,8 +96,11 @@ def inputs_of(name):
     if name.startswith("ppocr"):
         return {"x": rng.normal(0, 1, (1, 3, 48, 64) if "det" not in name else (1, 3, 64, 64)).astype(np.float32)}
     if name.startswith("silero"):
-        return {"input": rng.normal(0, 0.1, (1, 576)).astype(np.float32), "state": np.zeros((2, 1, 128), np.float32),
-                "sr": np.array(16000, np.int64)}
+        return {
+            "input": rng.normal(0, 0.1, (1, 576)).astype(np.float32),
+            "state": np.zeros((2, 1, 128), np.float32),
+            "sr": np.array(16000, np.int64),
+        }
     return None
 
 
@@ -135,8 +138,14 @@ def test_codes_equal_onnx_runtime(tmp_path, code, granularity, zero_point):
 def test_every_operator_set(tmp_path, opset):
     rng = np.random.default_rng(opset)
     nodes, stored = dequantized(rng, "w", (4, 6), "int8", "axis" if opset >= 13 else "tensor", axis=-1, opset=opset)
-    made = model(nodes + [helper.make_node("MatMul", ["x", "w"], ["y"])], stored, [value("x", (2, 4))], [value("y", (2, 6))],
-                 opset, 10 if opset < 24 else 12)
+    made = model(
+        nodes + [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        stored,
+        [value("x", (2, 4))],
+        [value("y", (2, 6))],
+        opset,
+        10 if opset < 24 else 12,
+    )
     _, report, target = fold(tmp_path, made, strict=True)
     assert report.count("folded") == 1
     assert_same_results(tmp_path / "model.onnx", target)
@@ -148,8 +157,15 @@ def test_microsoft_domain(tmp_path, code):
     nodes, stored = dequantized(rng, "w", (4, 6), code, "axis", axis=1)
     for node in nodes:
         node.domain = "com.microsoft"
-    made = model(nodes + [helper.make_node("MatMul", ["x", "w"], ["y"])], stored, [value("x", (2, 4))], [value("y", (2, 6))],
-                 17, 10, domains=["com.microsoft"])
+    made = model(
+        nodes + [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        stored,
+        [value("x", (2, 4))],
+        [value("y", (2, 6))],
+        17,
+        10,
+        domains=["com.microsoft"],
+    )
     source, target = tmp_path / "model.onnx", tmp_path / "folded.onnx"
     onnx.save(made, source)
     assert weightmill.fold(source, target, strict=True).count("folded") == 1
@@ -160,7 +176,9 @@ def test_microsoft_domain(tmp_path, code):
 def test_float16_weights(tmp_path, granularity):
     rng = np.random.default_rng(2)
     nodes, stored = dequantized(rng, "w", (40, 60), "int8", granularity, 1, 16, data_type=TensorProto.FLOAT16, opset=21)
-    made = model(nodes + [helper.make_node("Cast", ["w"], ["y"], to=TensorProto.FLOAT)], stored, [], [value("y", (40, 60))])
+    made = model(
+        nodes + [helper.make_node("Cast", ["w"], ["y"], to=TensorProto.FLOAT)], stored, [], [value("y", (40, 60))]
+    )
     folded, report, target = fold(tmp_path, made, strict=True)
     assert report.tensors[0].type_before == "float16"
     assert_same_results(tmp_path / "model.onnx", target, {})
@@ -171,8 +189,10 @@ def test_saturation_ties_and_infinities_equal_onnx_runtime(tmp_path):
     for code, (data_type, low, high, _) in list(CODES.items())[:6]:
         for zero_point in (low, 0, high, 1):
             stored = [tensor("w", values), tensor("s", 1.0), tensor("z", zero_point, data_type)]
-            nodes = [helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"]),
-                     helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"])]
+            nodes = [
+                helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"]),
+                helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+            ]
             _, _, target = fold(tmp_path, model(nodes, stored, [], [value("y", values.shape)]), strict=True)
             assert_same_results(tmp_path / "model.onnx", target, {})
 
@@ -217,12 +237,20 @@ def left(tmp_path, made, reason):
     assert not target.exists()
 
 
-def simple(weights=None, scale=0.1, zero_point=0, code=TensorProto.INT8, attributes=None, opset=21, ir_version=10, inputs=()):
+def simple(
+    weights=None, scale=0.1, zero_point=0, code=TensorProto.INT8, attributes=None, opset=21, ir_version=10, inputs=()
+):
     weights = np.ones((2, 3)) if weights is None else weights
     stored = [tensor("w", weights), tensor("s", scale), tensor("z", zero_point, code)]
-    nodes = [helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"], **(attributes or {})),
-             helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"],
-                              **{name: v for name, v in (attributes or {}).items() if name in ("axis", "block_size")})]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"], **(attributes or {})),
+        helper.make_node(
+            "DequantizeLinear",
+            ["q", "s", "z"],
+            ["y"],
+            **{name: v for name, v in (attributes or {}).items() if name in ("axis", "block_size")},
+        ),
+    ]
     return model(nodes, stored, inputs, [value("y", np.shape(weights))], opset, ir_version)
 
 
@@ -270,14 +298,20 @@ def test_replaceable_initializer_is_left(tmp_path):
 
 def test_output_of_the_graph_is_left(tmp_path):
     nodes = [helper.make_node("QuantizeLinear", ["w", "s"], ["q"])]
-    made = model(nodes + [helper.make_node("DequantizeLinear", ["q", "s"], ["y"])],
-                 [tensor("w", np.ones(3)), tensor("s", 0.1)], [],
-                 [value("q", (3,), TensorProto.UINT8), value("y", (3,))])
+    made = model(
+        nodes + [helper.make_node("DequantizeLinear", ["q", "s"], ["y"])],
+        [tensor("w", np.ones(3)), tensor("s", 0.1)],
+        [],
+        [value("q", (3,), TensorProto.UINT8), value("y", (3,))],
+    )
     left(tmp_path, made, "its output is an output of the graph")
 
 
 def test_activations_are_no_rows(tmp_path):
-    nodes = [helper.make_node("QuantizeLinear", ["x", "s"], ["q"]), helper.make_node("DequantizeLinear", ["q", "s"], ["y"])]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s"], ["y"]),
+    ]
     made = model(nodes, [tensor("s", 0.1)], [value("x", (3,))], [value("y", (3,))])
     folded, report, _ = fold(tmp_path, made, strict=True)
     assert report.tensors == [] and folded == made
@@ -315,7 +349,12 @@ def if_model(then_branch, else_branch, nodes=(), stored=()):
 @pytest.mark.parametrize("condition", [True, False])
 def test_float_constant_stays_while_a_branch_reads_it(tmp_path, condition):
     nodes, stored = dequantized(np.random.default_rng(0), "w", (3, 3))
-    made = if_model(branch("t", added(["w"])[-1:], "y", ()), branch("e", [helper.make_node("Neg", ["w_w"], ["n"])], "n"), nodes, stored)
+    made = if_model(
+        branch("t", added(["w"])[-1:], "y", ()),
+        branch("e", [helper.make_node("Neg", ["w_w"], ["n"])], "n"),
+        nodes,
+        stored,
+    )
     folded, _, target = fold(tmp_path, made)
     assert {"w_w", "w_q"} <= initializers(folded).keys()
     assert_same_results(tmp_path / "model.onnx", target, {"c": np.array(condition)})
@@ -325,15 +364,22 @@ def test_float_constant_stays_while_a_branch_reads_it(tmp_path, condition):
 def test_branches_share_one_constant(tmp_path, condition):
     """Both branches quantize the same outer constant: one integer constant, outside of both."""
     nodes, stored = dequantized(np.random.default_rng(0), "w", (3, 3))
-    other = [helper.make_node(node.op_type, [name.replace("w_q", "v_q") for name in node.input],
-                              [name.replace("w_q", "v_q") if name != "w" else "v" for name in node.output]) for node in nodes]
+    other = [
+        helper.make_node(
+            node.op_type,
+            [name.replace("w_q", "v_q") for name in node.input],
+            [name.replace("w_q", "v_q") if name != "w" else "v" for name in node.output],
+        )
+        for node in nodes
+    ]
     for copy, node in zip(other, nodes):
         copy.attribute.extend(node.attribute)
     made = if_model(branch("t", nodes, "w"), branch("e", other, "v"), stored=stored)
     folded, report, target = fold(tmp_path, made, strict=True)
     assert report.count("folded") == 2
     assert sorted(entry.data_type for entry in folded.graph.initializer) == sorted(
-        [TensorProto.FLOAT, TensorProto.INT8, TensorProto.INT8])
+        [TensorProto.FLOAT, TensorProto.INT8, TensorProto.INT8]
+    )
     assert_same_results(tmp_path / "model.onnx", target, {"c": np.array(condition)})
 
 
@@ -351,11 +397,18 @@ def test_same_names_in_both_branches(tmp_path, condition):
 def test_loop_body(tmp_path):
     nodes, stored = dequantized(np.random.default_rng(0), "w", (3,))
     body = helper.make_graph(
-        [*nodes, helper.make_node("Add", ["a", "w"], ["a_next"]), helper.make_node("Identity", ["c"], ["c_next"])], "body",
+        [*nodes, helper.make_node("Add", ["a", "w"], ["a_next"]), helper.make_node("Identity", ["c"], ["c_next"])],
+        "body",
         [value("i", (), TensorProto.INT64), value("c", (), TensorProto.BOOL), value("a", (3,))],
-        [value("c_next", (), TensorProto.BOOL), value("a_next", (3,))], stored)
-    made = model([helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)], [tensor("n", 3, TensorProto.INT64)],
-                 [value("x", (3,))], [value("y", (3,))])
+        [value("c_next", (), TensorProto.BOOL), value("a_next", (3,))],
+        stored,
+    )
+    made = model(
+        [helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)],
+        [tensor("n", 3, TensorProto.INT64)],
+        [value("x", (3,))],
+        [value("y", (3,))],
+    )
     folded, report, target = fold(tmp_path, made, strict=True)
     assert report.count("folded") == 1
     assert "QuantizeLinear" not in op_types(folded.graph.node[0].attribute[0].g.node)
@@ -366,11 +419,22 @@ def test_function_body(tmp_path):
     """A function has no initialisers: its integer constant is a Constant node."""
     constants, stored = dequantized(np.random.default_rng(0), "w", (3, 3))
     as_nodes = [helper.make_node("Constant", [], [entry.name], value=entry) for entry in stored]
-    function = helper.make_function("my.domain", "Block", ["x"], ["z"],
-                                    [*as_nodes, *constants, helper.make_node("MatMul", ["x", "w"], ["z"])],
-                                    [helper.make_opsetid("", 21)])
-    made = model([helper.make_node("Block", ["x"], ["y"], domain="my.domain")], [], [value("x", (2, 3))], [value("y", (2, 3))],
-                 functions=[function], domains=["my.domain"])
+    function = helper.make_function(
+        "my.domain",
+        "Block",
+        ["x"],
+        ["z"],
+        [*as_nodes, *constants, helper.make_node("MatMul", ["x", "w"], ["z"])],
+        [helper.make_opsetid("", 21)],
+    )
+    made = model(
+        [helper.make_node("Block", ["x"], ["y"], domain="my.domain")],
+        [],
+        [value("x", (2, 3))],
+        [value("y", (2, 3))],
+        functions=[function],
+        domains=["my.domain"],
+    )
     folded, report, target = fold(tmp_path, made, strict=True)
     assert report.count("folded") == 1
     assert op_types(folded.functions[0].node) == ["Constant", "Constant", "Constant", "DequantizeLinear", "MatMul"]
@@ -379,11 +443,19 @@ def test_function_body(tmp_path):
 
 def test_equal_nodes_share_one_constant(tmp_path):
     nodes, stored = dequantized(np.random.default_rng(0), "w", (3, 3))
-    again = [helper.make_node("QuantizeLinear", nodes[0].input, ["v_q"]), helper.make_node("DequantizeLinear", ["v_q", *nodes[0].input[1:]], ["v"])]
+    again = [
+        helper.make_node("QuantizeLinear", nodes[0].input, ["v_q"]),
+        helper.make_node("DequantizeLinear", ["v_q", *nodes[0].input[1:]], ["v"]),
+    ]
     for copy, node in zip(again, nodes):
         copy.attribute.extend(node.attribute)
-    other = [helper.make_node("QuantizeLinear", ["w_w", "t"], ["u_q"]), helper.make_node("DequantizeLinear", ["u_q", "t"], ["u"])]
-    made = model([*nodes, *again, *other, *added(["w", "v", "u"])], [*stored, tensor("t", 0.5)], [], [value("y", (3, 3))])
+    other = [
+        helper.make_node("QuantizeLinear", ["w_w", "t"], ["u_q"]),
+        helper.make_node("DequantizeLinear", ["u_q", "t"], ["u"]),
+    ]
+    made = model(
+        [*nodes, *again, *other, *added(["w", "v", "u"])], [*stored, tensor("t", 0.5)], [], [value("y", (3, 3))]
+    )
     folded, report, target = fold(tmp_path, made, strict=True)
     assert initializers(folded).keys() == {"w_q", "w_s", "w_z", "u_q", "t"}
     assert [entry.bytes_after for entry in report.tensors] == [9, 0, 9]
@@ -404,13 +476,20 @@ def test_constants_behind_nodes(tmp_path, chain):
         "identity": [helper.make_node("Identity", ["p"], ["w_w"])],
         "cast": [helper.make_node("Cast", ["h"], ["w_w"], to=TensorProto.FLOAT)],
         "transpose": [helper.make_node("Transpose", ["p"], ["w_w"], perm=[1, 0])],
-        "all": [helper.make_node("Constant", [], ["c"], value=half), helper.make_node("Identity", ["c"], ["i"]),
-                helper.make_node("Transpose", ["i"], ["t"]), helper.make_node("Cast", ["t"], ["f"], to=TensorProto.FLOAT),
-                helper.make_node("Transpose", ["f"], ["w_w"], perm=[1, 0])],
+        "all": [
+            helper.make_node("Constant", [], ["c"], value=half),
+            helper.make_node("Identity", ["c"], ["i"]),
+            helper.make_node("Transpose", ["i"], ["t"]),
+            helper.make_node("Cast", ["t"], ["f"], to=TensorProto.FLOAT),
+            helper.make_node("Transpose", ["f"], ["w_w"], perm=[1, 0]),
+        ],
         "floats": [helper.make_node("Constant", [], ["w_w"], value_floats=[1.5, -2.25, 3.0])],
     }[chain]
-    made_of = {"identity": [numpy_helper.from_array(weights, "p")], "cast": [half],
-               "transpose": [numpy_helper.from_array(np.ascontiguousarray(weights.T), "p")]}.get(chain, [])
+    made_of = {
+        "identity": [numpy_helper.from_array(weights, "p")],
+        "cast": [half],
+        "transpose": [numpy_helper.from_array(np.ascontiguousarray(weights.T), "p")],
+    }.get(chain, [])
     shape = (4, 6)
     if chain == "floats":
         nodes, (_, scale, zero_point) = dequantized(rng, "w", (3,), "int8", "tensor")
@@ -419,15 +498,25 @@ def test_constants_behind_nodes(tmp_path, chain):
     scale.name = "w_s2"
     made = model([*front, *behind, *nodes, *added(["w"])], [*made_of, scale, zero_point], [], [value("y", shape)])
     folded, report, target = fold(tmp_path, made, strict=True)
-    assert op_types(folded.graph.node) == ["DequantizeLinear", "Identity", "Identity"]  # of the scale, and of the output
+    assert op_types(folded.graph.node) == [
+        "DequantizeLinear",
+        "Identity",
+        "Identity",
+    ]  # of the scale, and of the output
     assert "w_q" in initializers(folded)
     assert_same_results(tmp_path / "model.onnx", target, {})
 
 
 def test_old_models_list_the_integer_constant_as_input(tmp_path):
     nodes, stored = dequantized(np.random.default_rng(0), "w", (3, 3), "int8", "tensor")
-    made = model([*nodes, *added(["w"])], stored, [value("w_w", (3, 3)), value("w_s", ()), value("w_z", (), TensorProto.INT8)],
-                 [value("y", (3, 3))], opset=11, ir_version=3)
+    made = model(
+        [*nodes, *added(["w"])],
+        stored,
+        [value("w_w", (3, 3)), value("w_s", ()), value("w_z", (), TensorProto.INT8)],
+        [value("y", (3, 3))],
+        opset=11,
+        ir_version=3,
+    )
     folded, report, _ = fold(tmp_path, made, strict=True)
     assert [entry.name for entry in folded.graph.input] == ["w_s", "w_z", "w_q"]
     assert initializers(folded).keys() == {"w_s", "w_z", "w_q"}
@@ -467,7 +556,15 @@ def test_tensors_stay_wherever_they_stand(tmp_path):
     assert before == 3 and onnx.load(target) == made
 
 
-WAYS = {"GraphProto", "NodeProto", "AttributeProto", "TensorProto", "SparseTensorProto", "FunctionProto", "TrainingInfoProto"}
+WAYS = {
+    "GraphProto",
+    "NodeProto",
+    "AttributeProto",
+    "TensorProto",
+    "SparseTensorProto",
+    "FunctionProto",
+    "TrainingInfoProto",
+}
 
 
 def repeated(field):
@@ -478,7 +575,9 @@ def test_unknown_fields_and_documentation_stay(tmp_path):
     made = simple()
     made.graph.doc_string = "about"
     made.metadata_props.add(key="k", value="v")
-    made.graph.quantization_annotation.add(tensor_name="y").quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="s")
+    made.graph.quantization_annotation.add(tensor_name="y").quant_parameter_tensor_names.add(
+        key="SCALE_TENSOR", value="s"
+    )
     source, target = tmp_path / "model.onnx", tmp_path / "folded.onnx"
     unknown = b"\xfa\x3f\x03abc"  # field 1023 of the model, three bytes
     source.write_bytes(made.SerializeToString() + unknown)

@@ -52,7 +52,13 @@ def test_inside_or_outside_gives_the_same_bytes(tmp_path, monkeypatch):
     assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
     assert_same_results(tmp_path / "sub" / "outside.onnx", tmp_path / "b.onnx")
     assert sorted(path.name for path in tmp_path.rglob("*")) == [
-        "a.onnx", "b.onnx", "inside.onnx", "outside.onnx", "sub", "weights.bin"]
+        "a.onnx",
+        "b.onnx",
+        "inside.onnx",
+        "outside.onnx",
+        "sub",
+        "weights.bin",
+    ]
 
 
 def test_always_puts_tensors_beside_the_model(tmp_path):
@@ -79,8 +85,12 @@ def test_never_takes_external_data_inside(tmp_path):
 def test_a_shared_region_is_written_once(tmp_path):
     shape = (64, 48)
     data = np.random.default_rng(1).normal(0, 1, shape).astype(np.float32)
-    made = model([helper.make_node("Add", ["a", "b"], ["y"])],
-                 [onnx.numpy_helper.from_array(data, "a"), onnx.numpy_helper.from_array(data, "b")], [], [value("y", shape)])
+    made = model(
+        [helper.make_node("Add", ["a", "b"], ["y"])],
+        [onnx.numpy_helper.from_array(data, "a"), onnx.numpy_helper.from_array(data, "b")],
+        [],
+        [value("y", shape)],
+    )
     source, target = save_external(made, tmp_path / "in.onnx"), tmp_path / "out.onnx"
     tied = onnx.load(source, load_external_data=False)
     del tied.graph.initializer[1].external_data[:]
@@ -155,8 +165,18 @@ def test_no_location(external):
     refused(external, "w_w", "location")
 
 
-@pytest.mark.parametrize("location", ["../secret.bin", "/etc/hostname", "a/../../secret.bin", "link.bin", "folder/secret.bin",
-                                      "../model2/secret.bin", "./../secret.bin"])
+@pytest.mark.parametrize(
+    "location",
+    [
+        "../secret.bin",
+        "/etc/hostname",
+        "a/../../secret.bin",
+        "link.bin",
+        "folder/secret.bin",
+        "../model2/secret.bin",
+        "./../secret.bin",
+    ],
+)
 def test_file_outside_of_the_directory(external, location):
     outside = external.parent.parent
     (outside / "secret.bin").write_bytes(bytes(20000))
@@ -217,15 +237,21 @@ def test_folder_that_does_not_exist(external, tmp_path):
 
 def test_full_disk_leaves_nothing(external):
     """A limit on the size of files stands for a full disk: writes fail in the same place."""
-    script = ("import resource, signal, sys, weightmill\n"
-              "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-              "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))\n"
-              "try:\n    weightmill.fold(sys.argv[1], sys.argv[2], external_data=sys.argv[3])\n"
-              "except weightmill.Error as error:\n    print(error.code, error)\n")
+    script = (
+        "import resource, signal, sys, weightmill\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))\n"
+        "try:\n    weightmill.fold(sys.argv[1], sys.argv[2], external_data=sys.argv[3])\n"
+        "except weightmill.Error as error:\n    print(error.code, error)\n"
+    )
     before = sorted(external.parent.iterdir())
     for placement in ("never", "always"):
-        done = subprocess.run([sys.executable, "-c", script, external, external.parent / "out.onnx", placement],
-                              capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", script, external, external.parent / "out.onnx", placement],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert done.stdout.startswith("bad_file") and "out.onnx" in done.stdout
         assert sorted(external.parent.iterdir()) == before
 
@@ -239,9 +265,11 @@ def test_report_13(tmp_path):
     weightmill.fold(source / "ext.onnx", tmp_path / "a.onnx")
     weightmill.fold(source / "model.onnx", tmp_path / "b.onnx")
     assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
-    for name, words in {"ext_missing": ("tensor w", "nowhere.bin", str(source)),
-                        "ext_short": ("tensor w", "4608 bytes at offset 0", "short.bin has 1000"),
-                        "ext_escape": ("tensor w", "outside the model's directory")}.items():
+    for name, words in {
+        "ext_missing": ("tensor w", "nowhere.bin", str(source)),
+        "ext_short": ("tensor w", "4608 bytes at offset 0", "short.bin has 1000"),
+        "ext_escape": ("tensor w", "outside the model's directory"),
+    }.items():
         with pytest.raises(weightmill.Error) as error:
             weightmill.fold(source / f"{name}.onnx", tmp_path / "c.onnx")
         assert error.value.code == "bad_file" and all(word in str(error.value) for word in words)

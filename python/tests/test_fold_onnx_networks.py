@@ -38,9 +38,15 @@ def samples(path):
 def quantize_with_onnx_runtime(source, target, weight_type, per_channel):
     quantization = pytest.importorskip("onnxruntime.quantization")
     quantization.quantize_static(
-        source, target, RandomReader(samples(source)), quant_format=quantization.QuantFormat.QDQ, per_channel=per_channel,
-        weight_type=getattr(quantization.QuantType, weight_type), activation_type=quantization.QuantType.QUInt8,
-        extra_options={"AddQDQPairToWeight": True})
+        source,
+        target,
+        RandomReader(samples(source)),
+        quant_format=quantization.QuantFormat.QDQ,
+        per_channel=per_channel,
+        weight_type=getattr(quantization.QuantType, weight_type),
+        activation_type=quantization.QuantType.QUInt8,
+        extra_options={"AddQDQPairToWeight": True},
+    )
 
 
 def quantize_with_nncf(source, target):
@@ -69,15 +75,18 @@ def check(quantized, folded):
     assert_same_results(quantized, folded, random_inputs(session(quantized), 3, free_extent=1))
 
 
-@pytest.mark.parametrize("name, weight_type, per_channel", [
-    ("kws_dscnn_float", "QInt8", True),
-    ("resnet8_float", "QInt8", False),
-    ("ad01_float", "QUInt8", False),
-    ("vww_96_float", "QInt8", False),
-    ("mobilenet_v1_025_224_imagenet", "QInt16", False),
-    ("ppocr_v2_cls", "QInt8", True),
-    ("ad01_float", "QInt4", False),
-])
+@pytest.mark.parametrize(
+    "name, weight_type, per_channel",
+    [
+        ("kws_dscnn_float", "QInt8", True),
+        ("resnet8_float", "QInt8", False),
+        ("ad01_float", "QUInt8", False),
+        ("vww_96_float", "QInt8", False),
+        ("mobilenet_v1_025_224_imagenet", "QInt16", False),
+        ("ppocr_v2_cls", "QInt8", True),
+        ("ad01_float", "QInt4", False),
+    ],
+)
 def test_quantized_by_onnx_runtime(tmp_path, name, weight_type, per_channel):
     source = MODELS / f"{name}.onnx"
     if not source.exists():

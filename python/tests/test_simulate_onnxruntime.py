@@ -81,8 +81,13 @@ def test_all_weighted_integer_layers_are_the_recorded_numbers():
 
 def test_half_even_on_a_31_bit_multiplier_is_not_the_float_rule():
     """The two rules meet on nearly all codes; one sum where float32 rounds the other way tells them apart."""
-    layer = weightmill.Layer(np.ones((1, 1, 1, 1, 1), np.int8), bias=[(1 << 25) + 1], input_scale=1.0, weight_scale=1.0,
-                             output_scale=float(1 << 26))
+    layer = weightmill.Layer(
+        np.ones((1, 1, 1, 1, 1), np.int8),
+        bias=[(1 << 25) + 1],
+        input_scale=1.0,
+        weight_scale=1.0,
+        output_scale=float(1 << 26),
+    )
     codes = np.zeros((1, 1), np.int8)
     assert weightmill.simulate(layer, codes, "half_even")[0, 0] == 1
     assert weightmill.simulate(layer, codes, "float_gain")[0, 0] == 0

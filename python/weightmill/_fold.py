@@ -16,8 +16,9 @@ from weightmill import _weightmill
 class FoldedTensor:
     """What became of one quantized weight.
 
-    `outcome` is "folded", "zero_point" (an integer constant whose zero point went into the codes) or "left"; then `reason`
-    says why. `max_error_steps` is the largest error in steps of the quantizer, and at most `bound_steps` (docs/folding.md).
+    `outcome` is "folded", "zero_point" (an integer constant whose zero point went into the codes) or "left"; then
+    `reason` says why. `max_error_steps` is the largest error in steps of the quantizer, and at most `bound_steps`
+    (docs/folding.md).
     """
 
     name: str
@@ -66,8 +67,9 @@ def fold(
 ) -> FoldReport:
     """Makes integer constants of a model's fake-quantized float constants (docs/folding.md, docs/folding-onnx.md).
 
-    `model`: path of an .onnx file or of an IR's .xml, an onnx.ModelProto, or an openvino.Model. `output`: where the result is written; None writes
-    nothing, and for an object the folded one is `FoldReport.model`. The input is never changed.
+    `model`: path of an .onnx file or of an IR's .xml, an onnx.ModelProto, or an openvino.Model. `output`: where the
+    result is written; None writes nothing, and for an object the folded one is `FoldReport.model`. The input is never
+    changed.
     `strict` makes a weight that cannot be folded an error; else it stays as it was and is named in the report.
     `external_data` ("auto", "never", "always") places the tensors of ONNX models. `jobs` 0: all cores.
     Raises Error.

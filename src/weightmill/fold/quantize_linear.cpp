@@ -13,9 +13,7 @@
 namespace weightmill {
 namespace {
 
-bool is_signed(DType type) {
-  return type == DType::i2 || type == DType::i4 || type == DType::i8 || type == DType::i16;
-}
+bool is_signed(DType type) { return type == DType::i2 || type == DType::i4 || type == DType::i8 || type == DType::i16; }
 
 CodeRange range_of(DType type) {
   const int bits = static_cast<int>(size_bits(type));
@@ -54,8 +52,8 @@ void pack(DType type, std::span<const std::uint16_t> codes, std::span<std::uint8
   }
 }
 
-/// Elements that are read, coded and checked at a time: their codes and floats stay in the first-level cache. A multiple of
-/// the codes in a byte.
+/// Elements that are read, coded and checked at a time: their codes and floats stay in the first-level cache. A
+/// multiple of the codes in a byte.
 constexpr std::uint64_t kChunk = 4096;
 
 class QuantizeLinearFold : public ConstantFold {
@@ -100,7 +98,8 @@ class QuantizeLinearFold : public ConstantFold {
       code_run(run, x.subspan(done, run.count), codes.subspan(done, run.count), result.saw_nan, distance);
       done += run.count;
     }
-    // x / scale is rounded to float32 once: it is off by at most 2^-24 of itself, which is at most as large as the range.
+    // x / scale is rounded to float32 once: it is off by at most 2^-24 of itself, which is at most as large as the
+    // range.
     const double bound = (static_cast<double>(range_.high) - range_.low + 1) * 0x1p-24;
     result.error.add(std::max(0.0, distance - 0.5), bound);
   }
@@ -151,15 +150,16 @@ LayoutOrReason blocked_layout(const QuantizeLinear& operation, std::size_t axis,
   const std::int64_t block = operation.block_size;
   wanted[axis] = wanted[axis] / block + (wanted[axis] % block != 0 ? 1 : 0);
   if (operation.scale_shape == wanted) return layout;
-  return Left{fmt::format("its scale has shape {}, and blocks of {} along axis {} of {} need {}", to_string(operation.scale_shape),
-                          block, axis, to_string(operation.shape), to_string(wanted))};
+  return Left{fmt::format("its scale has shape {}, and blocks of {} along axis {} of {} need {}",
+                          to_string(operation.scale_shape), block, axis, to_string(operation.shape),
+                          to_string(wanted))};
 }
 
 LayoutOrReason channel_layout(const QuantizeLinear& operation, std::size_t axis, ScaleLayout layout) {
   layout.block = 1;
   if (operation.scale_shape == Shape{operation.shape[axis]}) return layout;
-  return Left{fmt::format("its scale has shape {}, and axis {} of {} needs [{}]", to_string(operation.scale_shape), axis,
-                          to_string(operation.shape), operation.shape[axis])};
+  return Left{fmt::format("its scale has shape {}, and axis {} of {} needs [{}]", to_string(operation.scale_shape),
+                          axis, to_string(operation.shape), operation.shape[axis])};
 }
 
 LayoutOrReason layout_of(const QuantizeLinear& operation) {
@@ -173,7 +173,8 @@ LayoutOrReason layout_of(const QuantizeLinear& operation) {
   const auto axis = static_cast<std::size_t>(operation.axis < 0 ? operation.axis + rank : operation.axis);
   ScaleLayout layout;
   layout.length = static_cast<std::uint64_t>(operation.shape[axis]);
-  for (std::size_t i = axis + 1; i < operation.shape.size(); ++i) layout.inner *= static_cast<std::uint64_t>(operation.shape[i]);
+  for (std::size_t i = axis + 1; i < operation.shape.size(); ++i)
+    layout.inner *= static_cast<std::uint64_t>(operation.shape[i]);
   return operation.block_size > 0 ? blocked_layout(operation, axis, layout) : channel_layout(operation, axis, layout);
 }
 

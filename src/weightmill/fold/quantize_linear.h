@@ -16,8 +16,8 @@ namespace weightmill {
 
 /// A QuantizeLinear over constants, as ONNX defines it.  [docs/folding-onnx.md §2]
 struct QuantizeLinear {
-  DType type = DType::f32;        ///< of the data: float32, float16 or bfloat16
-  Shape shape;                    ///< of the data
+  DType type = DType::f32;  ///< of the data: float32, float16 or bfloat16
+  Shape shape;              ///< of the data
   /// Data [first, first + out.size()) as float32. May be called on several threads.
   std::function<void(std::uint64_t first, std::span<float> out)> read;
   DType scale_type = DType::f32;
@@ -30,11 +30,11 @@ struct QuantizeLinear {
   std::int64_t block_size = 0;           ///< 0: not blocked
 };
 
-/// Reads scales and zero points. Left says why the operation has no meaning or none that may be relied on: types that do not
-/// match, shapes that do not fit, a scale that is 0 or not finite.
+/// Reads scales and zero points. Left says why the operation has no meaning or none that may be relied on: types that
+/// do not match, shapes that do not fit, a scale that is 0 or not finite.
 ///
-/// codes() gives ONNX Runtime's codes; its StepError is how far a weight is from its code beyond the half step that rounding
-/// may take, in exact arithmetic; a saturated weight has no error. [docs/folding-onnx.md §3]
+/// codes() gives ONNX Runtime's codes; its StepError is how far a weight is from its code beyond the half step that
+/// rounding may take, in exact arithmetic; a saturated weight has no error. [docs/folding-onnx.md §3]
 std::variant<std::unique_ptr<ConstantFold>, Left> plan_quantize_linear(QuantizeLinear operation);
 
 }  // namespace weightmill

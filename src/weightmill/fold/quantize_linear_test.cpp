@@ -42,7 +42,8 @@ std::vector<std::uint8_t> codes_of(const QuantizeLinear& wanted, std::uint64_t f
 std::int64_t code_by_definition(const QuantizeLinear& o, const std::vector<float>& weights, std::uint64_t index) {
   std::size_t scale = 0;
   if (o.scale.size() > 1 || o.block_size > 0) {
-    const auto axis = static_cast<std::size_t>(o.axis < 0 ? o.axis + static_cast<std::int64_t>(o.shape.size()) : o.axis);
+    const auto axis =
+        static_cast<std::size_t>(o.axis < 0 ? o.axis + static_cast<std::int64_t>(o.shape.size()) : o.axis);
     std::uint64_t rest = index, stride = 1;
     for (std::size_t a = o.shape.size(); a-- > 0;) {
       std::uint64_t position = rest % static_cast<std::uint64_t>(o.shape[a]);
@@ -57,10 +58,12 @@ std::int64_t code_by_definition(const QuantizeLinear& o, const std::vector<float
     }
   }
   const unsigned bits = size_bits(o.code_type);
-  const bool is_signed = o.code_type == DType::i2 || o.code_type == DType::i4 || o.code_type == DType::i8 || o.code_type == DType::i16;
+  const bool is_signed =
+      o.code_type == DType::i2 || o.code_type == DType::i4 || o.code_type == DType::i8 || o.code_type == DType::i16;
   const std::int64_t low = is_signed ? -(std::int64_t{1} << (bits - 1)) : 0;
   const double code = std::nearbyint(static_cast<double>(weights[index] / o.scale[scale])) + o.zero_point[scale];
-  return static_cast<std::int64_t>(std::clamp(code, static_cast<double>(low), static_cast<double>(low + (1 << bits) - 1)));
+  return static_cast<std::int64_t>(
+      std::clamp(code, static_cast<double>(low), static_cast<double>(low + (1 << bits) - 1)));
 }
 
 QuantizeLinear random_operation(Random& random, std::vector<float>& weights) {
@@ -68,7 +71,8 @@ QuantizeLinear random_operation(Random& random, std::vector<float>& weights) {
   Shape shape;
   for (auto rank = random.integer(1, 4); rank > 0; --rank) shape.push_back(random.integer(1, rank == 1 ? 40 : 9));
   weights.clear();
-  for (std::uint64_t n = n_elements(shape, "test"); n > 0; --n) weights.push_back(static_cast<float>(random.normal() * 30));
+  for (std::uint64_t n = n_elements(shape, "test"); n > 0; --n)
+    weights.push_back(static_cast<float>(random.normal() * 30));
   QuantizeLinear result = operation(weights, shape, kCodes[random.integer(0, 7)]);
   const auto rank = static_cast<std::int64_t>(shape.size());
   result.axis = random.integer(-rank, rank - 1);
@@ -98,12 +102,16 @@ TEST(QuantizeLinear, EqualsTheDefinitionForEveryLayoutAndAnyCut) {
     const QuantizeLinear o = random_operation(random, weights);
     const unsigned bits = size_bits(o.code_type);
     const std::uint64_t per_byte = bits < 8 ? 8 / bits : 1;
-    const auto first = static_cast<std::uint64_t>(random.integer(0, static_cast<std::int64_t>((weights.size() - 1) / per_byte))) * per_byte;
+    const auto first =
+        static_cast<std::uint64_t>(random.integer(0, static_cast<std::int64_t>((weights.size() - 1) / per_byte))) *
+        per_byte;
     const std::vector<std::uint8_t> bytes = codes_of(o, first, weights.size() - first);
     for (std::uint64_t i = 0; i < weights.size() - first; ++i) {
       std::uint64_t code = 0;
-      if (bits == 16) code = static_cast<std::uint64_t>(bytes[2 * i] | bytes[2 * i + 1] << 8);
-      else code = (bytes[i / per_byte] >> (i % per_byte * bits)) & ((1u << bits) - 1);
+      if (bits == 16)
+        code = static_cast<std::uint64_t>(bytes[2 * i] | bytes[2 * i + 1] << 8);
+      else
+        code = (bytes[i / per_byte] >> (i % per_byte * bits)) & ((1u << bits) - 1);
       const auto want = static_cast<std::uint64_t>(code_by_definition(o, weights, first + i)) & ((1u << bits) - 1);
       ASSERT_EQ(code, want) << "element " << first + i;
     }

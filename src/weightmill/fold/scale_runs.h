@@ -10,18 +10,18 @@ namespace weightmill {
 struct ScaleLayout {
   std::uint64_t length = 1;
   std::uint64_t inner = 1;
-  std::uint64_t block = 0;     ///< elements along the axis that share a scale; 0: one scale for the whole tensor
-  bool per_inner = false;      ///< blocked: positions behind the axis have scales of their own
+  std::uint64_t block = 0;  ///< elements along the axis that share a scale; 0: one scale for the whole tensor
+  bool per_inner = false;   ///< blocked: positions behind the axis have scales of their own
 
   std::uint64_t n_blocks() const { return (length + block - 1) / block; }
 };
 
 /// Neighbouring elements whose scales are the same one, or neighbours too.
 struct ScaleRun {
-  std::uint64_t first = 0;   ///< element, counted from the first one asked for
+  std::uint64_t first = 0;  ///< element, counted from the first one asked for
   std::uint64_t count = 0;
-  std::uint64_t scale = 0;   ///< number of the first element's scale
-  bool advances = false;     ///< each element has the next scale; else all have this one
+  std::uint64_t scale = 0;  ///< number of the first element's scale
+  bool advances = false;    ///< each element has the next scale; else all have this one
 };
 
 /// The run that begins with element `index` and has at most `limit` elements. `first` of the result is 0.

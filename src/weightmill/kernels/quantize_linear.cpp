@@ -20,11 +20,12 @@ std::size_t run_simd(const float*, float, std::int32_t, CodeRange, std::size_t, 
 std::size_t each_simd(const float*, const float*, const std::int32_t*, CodeRange, std::size_t, std::uint16_t*, bool&) {
   return 0;
 }
-std::size_t distance_run_simd(const float*, const std::uint16_t*, double, std::int32_t, CodeRange, std::size_t, double&) {
+std::size_t distance_run_simd(const float*, const std::uint16_t*, double, std::int32_t, CodeRange, std::size_t,
+                              double&) {
   return 0;
 }
-std::size_t distance_each_simd(const float*, const std::uint16_t*, const double*, const std::int32_t*, CodeRange, std::size_t,
-                               double&) {
+std::size_t distance_each_simd(const float*, const std::uint16_t*, const double*, const std::int32_t*, CodeRange,
+                               std::size_t, double&) {
   return 0;
 }
 #else
@@ -63,8 +64,8 @@ std::size_t run_simd(const float* x, float scale, std::int32_t zero_point, CodeR
   return i;
 }
 
-std::size_t each_simd(const float* x, const float* scale, const std::int32_t* zero_point, CodeRange range, std::size_t n,
-                      std::uint16_t* codes, bool& saw_nan) {
+std::size_t each_simd(const float* x, const float* scale, const std::int32_t* zero_point, CodeRange range,
+                      std::size_t n, std::uint16_t* codes, bool& saw_nan) {
   const F32 f;
   const I32 d;
   const std::size_t lanes = hn::Lanes(f);
@@ -103,8 +104,8 @@ HWY_INLINE Doubles with_distances(Doubles largest, const float* x, const std::ui
   return hn::Max(largest, hn::Max(above, below));
 }
 
-std::size_t distance_run_simd(const float* x, const std::uint16_t* codes, double steps_per_unit, std::int32_t zero_point,
-                              CodeRange range, std::size_t n, double& largest) {
+std::size_t distance_run_simd(const float* x, const std::uint16_t* codes, double steps_per_unit,
+                              std::int32_t zero_point, CodeRange range, std::size_t n, double& largest) {
   const F64 d;
   const std::size_t lanes = hn::Lanes(d);
   const Doubles scale = hn::Set(d, steps_per_unit);
@@ -123,7 +124,8 @@ std::size_t distance_each_simd(const float* x, const std::uint16_t* codes, const
   Doubles most = hn::Zero(d);
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    most = with_distances(most, x + i, codes + i, hn::LoadU(d, steps_per_unit + i), hn::LoadU(HalfI32(), zero_point + i), range);
+    most = with_distances(most, x + i, codes + i, hn::LoadU(d, steps_per_unit + i),
+                          hn::LoadU(HalfI32(), zero_point + i), range);
   }
   largest = hn::GetLane(hn::MaxOfLanes(d, most));
   return i;
@@ -154,8 +156,8 @@ std::uint16_t code_of(float x, float scale, std::int32_t zero_point, CodeRange r
 
 }  // namespace
 
-double scalar::linear_distance_run(std::span<const float> x, std::span<const std::uint16_t> codes, double steps_per_unit,
-                                   std::int32_t zero_point, CodeRange range) noexcept {
+double scalar::linear_distance_run(std::span<const float> x, std::span<const std::uint16_t> codes,
+                                   double steps_per_unit, std::int32_t zero_point, CodeRange range) noexcept {
   double largest = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::int32_t code = range.low < 0 ? static_cast<std::int16_t>(codes[i]) : static_cast<std::int32_t>(codes[i]);
@@ -180,9 +182,10 @@ double scalar::linear_distance_each(std::span<const float> x, std::span<const st
 double linear_distance_run(std::span<const float> x, std::span<const std::uint16_t> codes, double steps_per_unit,
                            std::int32_t zero_point, CodeRange range) noexcept {
   double largest = 0;
-  const std::size_t done = HWY_DYNAMIC_DISPATCH(distance_run_simd)(x.data(), codes.data(), steps_per_unit, zero_point, range,
-                                                                   x.size(), largest);
-  return std::max(largest, scalar::linear_distance_run(x.subspan(done), codes.subspan(done), steps_per_unit, zero_point, range));
+  const std::size_t done = HWY_DYNAMIC_DISPATCH(distance_run_simd)(x.data(), codes.data(), steps_per_unit, zero_point,
+                                                                   range, x.size(), largest);
+  return std::max(largest,
+                  scalar::linear_distance_run(x.subspan(done), codes.subspan(done), steps_per_unit, zero_point, range));
 }
 
 double linear_distance_each(std::span<const float> x, std::span<const std::uint16_t> codes,
@@ -191,8 +194,8 @@ double linear_distance_each(std::span<const float> x, std::span<const std::uint1
   double largest = 0;
   const std::size_t done = HWY_DYNAMIC_DISPATCH(distance_each_simd)(x.data(), codes.data(), steps_per_unit.data(),
                                                                     zero_point.data(), range, x.size(), largest);
-  return std::max(largest, scalar::linear_distance_each(x.subspan(done), codes.subspan(done), steps_per_unit.subspan(done),
-                                                        zero_point.subspan(done), range));
+  return std::max(largest, scalar::linear_distance_each(x.subspan(done), codes.subspan(done),
+                                                        steps_per_unit.subspan(done), zero_point.subspan(done), range));
 }
 
 bool scalar::quantize_linear_run(std::span<const float> x, float scale, std::int32_t zero_point, CodeRange range,
@@ -224,8 +227,9 @@ bool quantize_linear_run(std::span<const float> x, float scale, std::int32_t zer
   return scalar::quantize_linear_run(x.subspan(done), scale, zero_point, range, codes.subspan(done)) || saw_nan;
 }
 
-bool quantize_linear_each(std::span<const float> x, std::span<const float> scale, std::span<const std::int32_t> zero_point,
-                          CodeRange range, std::span<std::uint16_t> codes) noexcept {
+bool quantize_linear_each(std::span<const float> x, std::span<const float> scale,
+                          std::span<const std::int32_t> zero_point, CodeRange range,
+                          std::span<std::uint16_t> codes) noexcept {
   bool saw_nan = false;
   const std::size_t done = HWY_DYNAMIC_DISPATCH(each_simd)(x.data(), scale.data(), zero_point.data(), range, x.size(),
                                                            codes.data(), saw_nan);

@@ -11,7 +11,8 @@
 namespace weightmill {
 namespace {
 
-/// XML begins with '<', perhaps behind a byte order mark and blanks. No protobuf file does: it would be the end of a group.
+/// XML begins with '<', perhaps behind a byte order mark and blanks. No protobuf file does: it would be the end of a
+/// group.
 bool is_xml(const std::filesystem::path& path) {
   const MappedFile file(path);
   const auto bytes = file.bytes();
@@ -32,7 +33,8 @@ bool is_tflite(const std::filesystem::path& path) {
 
 FoldReport fold_file(const std::filesystem::path& in, const std::filesystem::path& out, const FoldOptions& options,
                      const Progress& progress) {
-  if (is_tflite(in)) fail(ErrorCode::unsupported, in.string(), "is a TFLite model, whose constants are integers already");
+  if (is_tflite(in))
+    fail(ErrorCode::unsupported, in.string(), "is a TFLite model, whose constants are integers already");
   return is_xml(in) ? fold_ir(in, out, options, progress) : fold_onnx(in, out, options, progress);
 }
 

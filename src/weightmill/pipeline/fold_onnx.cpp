@@ -69,8 +69,9 @@ bool same_codes(const OnnxQuantize& a, const OnnxQuantize& b) {
     return same_elements(x, y) || (x.dtype == y.dtype && x.shape == y.shape && x.casts.empty() && y.casts.empty() &&
                                    x.strides == y.strides && std::ranges::equal(x.bytes, y.bytes));
   };
-  return same_elements(a.data, b.data) && a.code_dtype == b.code_dtype && a.axis == b.axis && a.block_size == b.block_size &&
-         same_values(a.scale, b.scale) && a.zero_point.has_value() == b.zero_point.has_value() &&
+  return same_elements(a.data, b.data) && a.code_dtype == b.code_dtype && a.axis == b.axis &&
+         a.block_size == b.block_size && same_values(a.scale, b.scale) &&
+         a.zero_point.has_value() == b.zero_point.has_value() &&
          (!a.zero_point || same_values(*a.zero_point, *b.zero_point));
 }
 
@@ -103,7 +104,8 @@ class OnnxFolder {
       if (auto fold = folded(groups[i])) folds.push_back(std::move(*fold));
     }
     const std::vector<std::string> kept = model_.fold_quantize(folds);
-    for (const std::string& name : kept) notes.push_back(fmt::format("{} stays as it was too: something else reads it", name));
+    for (const std::string& name : kept)
+      notes.push_back(fmt::format("{} stays as it was too: something else reads it", name));
     return std::move(rows_);
   }
 
@@ -193,8 +195,8 @@ void refuse_left(const FoldReport& report) {
   const auto left = std::ranges::find(report.tensors, FoldOutcome::left, &FoldedTensor::outcome);
   if (left == report.tensors.end()) return;
   fail(ErrorCode::unsupported, report.input,
-       fmt::format("{} of {} quantized constants cannot be folded; the first is {}: {}", report.count(FoldOutcome::left),
-                   report.tensors.size(), left->name, left->reason));
+       fmt::format("{} of {} quantized constants cannot be folded; the first is {}: {}",
+                   report.count(FoldOutcome::left), report.tensors.size(), left->name, left->reason));
 }
 
 }  // namespace

@@ -7,7 +7,8 @@ namespace {
 
 std::string note_of(const OnnxWeight& weight) {
   if (weight.quantization == "quantized at run time") {
-    return "quantized at run time, stored as " + std::string(name_of(weight.stored_dtype)) + ": `weightmill fold` stores its codes";
+    return "quantized at run time, stored as " + std::string(name_of(weight.stored_dtype)) +
+           ": `weightmill fold` stores its codes";
   }
   return weight.graph.empty() ? "" : "in " + weight.graph;
 }

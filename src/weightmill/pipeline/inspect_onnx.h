@@ -9,8 +9,8 @@ namespace weightmill {
 /// Whether a file is taken for an ONNX model: its name ends in .onnx.
 bool is_onnx(const std::filesystem::path& path);
 
-/// What an ONNX model holds: one row for each constant weight of an operator, also where it is dequantized, or still quantized
-/// at run time; its note then says so.
+/// What an ONNX model holds: one row for each constant weight of an operator, also where it is dequantized, or still
+/// quantized at run time; its note then says so.
 /// Throws: as OnnxModel.
 InspectReport inspect_onnx(const std::filesystem::path& path);
 

@@ -78,7 +78,8 @@ bool is_row_major(const OnnxConstant& constant) {
 /// Walks through the stored elements in the order in which the reader sees them.
 class StridedWalk {
  public:
-  StridedWalk(const OnnxConstant& constant, std::uint64_t first) : constant_(constant), index_(constant.shape.size(), 0) {
+  StridedWalk(const OnnxConstant& constant, std::uint64_t first)
+      : constant_(constant), index_(constant.shape.size(), 0) {
     for (std::size_t axis = index_.size(); axis-- > 0;) {
       const auto extent = static_cast<std::uint64_t>(constant.shape[axis]);
       index_[axis] = static_cast<std::int64_t>(first % extent);

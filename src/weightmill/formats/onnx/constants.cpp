@@ -138,8 +138,8 @@ void transpose(OnnxConstant& constant, const NodeProto& node) {
 }
 
 bool converts_exactly_to_float(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::i8 || dtype == DType::u8 ||
-         dtype == DType::i16 || dtype == DType::u16;
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::i8 ||
+         dtype == DType::u8 || dtype == DType::i16 || dtype == DType::u16;
 }
 
 /// Adds a Cast node, or returns why its arithmetic is not done here.

@@ -18,7 +18,8 @@ struct NotConstant {
 /// Finds what constants the values of a model are.
 class Constants {
  public:
-  /// All arguments must outlive the object. `ir_version`: from 4 on a caller may replace initialisers that are inputs too.
+  /// All arguments must outlive the object. `ir_version`: from 4 on a caller may replace initialisers that are inputs
+  /// too.
   Constants(const GraphIndex& index, const PayloadTable& payloads, std::int64_t ir_version)
       : index_(index), payloads_(payloads), ir_version_(ir_version) {}
 

@@ -68,7 +68,8 @@ Payload ExternalFiles::open(const onnx_file::TensorProto& tensor, std::uint64_t 
   const std::uint64_t rest = entry.offset <= available ? available - entry.offset : 0;
   const std::uint64_t wanted = needed_bytes != 0 ? needed_bytes : entry.length.value_or(rest);
   if (entry.offset > available || wanted > rest) {
-    refuse(tensor.name(), fmt::format("needs {} bytes at offset {}, but {} has {}", wanted, entry.offset, entry.location, available));
+    refuse(tensor.name(),
+           fmt::format("needs {} bytes at offset {}, but {} has {}", wanted, entry.offset, entry.location, available));
   }
   if (entry.length && *entry.length != wanted) {
     refuse(tensor.name(), fmt::format("needs {} bytes, but its external data has length {}", wanted, *entry.length));

@@ -11,15 +11,15 @@
 
 namespace weightmill {
 
-/// Opens the files in which an ONNX model keeps the data of its tensors. Only files inside the model's directory are read:
-/// a model from elsewhere must not be able to look around on this machine.
+/// Opens the files in which an ONNX model keeps the data of its tensors. Only files inside the model's directory are
+/// read: a model from elsewhere must not be able to look around on this machine.
 class ExternalFiles {
  public:
   /// `model`: path of the model file; where it is a symbolic link, the directory it leads to counts as well.
   explicit ExternalFiles(const std::filesystem::path& model);
 
-  /// The bytes of a tensor with data_location EXTERNAL; nothing is read yet. `needed_bytes`: what its type and shape ask
-  /// for, 0 where the type is not known.
+  /// The bytes of a tensor with data_location EXTERNAL; nothing is read yet. `needed_bytes`: what its type and shape
+  /// ask for, 0 where the type is not known.
   /// Throws: bad_file if location, offset or length are missing or malformed, the path is absolute or leads out of the
   /// model's directory (also through `..` or symbolic links), the file is missing or too short, or `length` contradicts
   /// the shape (names tensor, file, directory and sizes).

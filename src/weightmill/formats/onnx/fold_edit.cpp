@@ -45,7 +45,8 @@ struct ScopeEdit {
 class FoldEdit {
  public:
   FoldEdit(ModelProto& model, GraphIndex& index) : model_(model), index_(index), edits_(index.scopes().size()) {
-    for (const Value& value : index_.values()) n_reads_.push_back(static_cast<int>(value.readers.size()) + value.n_pins);
+    for (const Value& value : index_.values())
+      n_reads_.push_back(static_cast<int>(value.readers.size()) + value.n_pins);
     int n_nodes = 0;
     for (const Scope& scope : index_.scopes()) {
       first_node_.push_back(n_nodes);
@@ -131,7 +132,8 @@ class FoldEdit {
     for (int i = 0;; ++i) {
       std::string name = i == 0 ? base + "_shared" : fmt::format("{}_shared_{}", base, i);
       const auto taken = [&](const Scope& scope) { return scope.values.contains(name); };
-      if (std::none_of(index_.scopes().begin(), index_.scopes().end(), taken) && new_names_.insert(name).second) return name;
+      if (std::none_of(index_.scopes().begin(), index_.scopes().end(), taken) && new_names_.insert(name).second)
+        return name;
     }
   }
 
@@ -191,7 +193,8 @@ class FoldEdit {
     }
   }
 
-  /// One reader of a value is gone. If it was the last, an initialiser goes, and so does a node that only passes constants.
+  /// One reader of a value is gone. If it was the last, an initialiser goes, and so does a node that only passes
+  /// constants.
   void drop_read(int number, std::vector<NodeRef>& going) {
     if (--n_reads_[static_cast<std::size_t>(number)] > 0) return;
     const Value& value = index_.value(number);

@@ -103,7 +103,8 @@ void GraphIndex::add_child_scopes(int parent) {
 void GraphIndex::define_all(int number) {
   const Scope& scope = this->scope(number);
   if (scope.graph != nullptr) {
-    for (int i = 0; i < scope.graph->input_size(); ++i) define(number, scope.graph->input(i).name(), Origin::graph_input, i);
+    for (int i = 0; i < scope.graph->input_size(); ++i)
+      define(number, scope.graph->input(i).name(), Origin::graph_input, i);
     for (int i = 0; i < scope.graph->initializer_size(); ++i) {
       define(number, scope.graph->initializer(i).name(), Origin::initializer, i);
     }
@@ -111,7 +112,8 @@ void GraphIndex::define_all(int number) {
       define(number, scope.graph->sparse_initializer(i).values().name(), Origin::sparse_initializer, i);
     }
   } else {
-    for (int i = 0; i < scope.function->input_size(); ++i) define(number, scope.function->input(i), Origin::graph_input, i);
+    for (int i = 0; i < scope.function->input_size(); ++i)
+      define(number, scope.function->input(i), Origin::graph_input, i);
   }
   for (int i = 0; i < scope.nodes().size(); ++i) {
     for (const std::string& name : scope.nodes()[i].output()) define(number, name, Origin::node, i);
@@ -143,7 +145,8 @@ void GraphIndex::record_readers(int number) {
       if (name.empty()) continue;
       const int read = resolve(number, name);
       if (read < 0) {
-        fail(ErrorCode::bad_file, where_, fmt::format("node '{}' reads '{}', which nothing defines", label_of(nodes[i]), name));
+        fail(ErrorCode::bad_file, where_,
+             fmt::format("node '{}' reads '{}', which nothing defines", label_of(nodes[i]), name));
       }
       value(read).readers.push_back({number, i});
     }
@@ -213,8 +216,8 @@ void GraphIndex::check_order(int number) const {
   }
   if (ready.size() == n_waiting.size()) return;
   const auto stuck = std::find_if(n_waiting.begin(), n_waiting.end(), [](int n) { return n > 0; }) - n_waiting.begin();
-  fail(ErrorCode::bad_file, where_, fmt::format("node '{}' waits for itself: the graph has a cycle",
-                                                label_of(nodes[static_cast<int>(stuck)])));
+  fail(ErrorCode::bad_file, where_,
+       fmt::format("node '{}' waits for itself: the graph has a cycle", label_of(nodes[static_cast<int>(stuck)])));
 }
 
 }  // namespace weightmill

@@ -25,21 +25,21 @@ struct Value {
   std::string name;
   int scope = -1;
   Origin origin = Origin::graph_input;
-  int index = -1;             ///< of the input, initialiser or node in its scope
-  bool also_input = false;    ///< an initialiser that is listed as a graph input too
-  bool is_output = false;     ///< of a graph or function
-  int n_pins = 0;             ///< other readers that must not lose it: annotations, training graphs
+  int index = -1;                ///< of the input, initialiser or node in its scope
+  bool also_input = false;       ///< an initialiser that is listed as a graph input too
+  bool is_output = false;        ///< of a graph or function
+  int n_pins = 0;                ///< other readers that must not lose it: annotations, training graphs
   std::vector<NodeRef> readers;  ///< once for each input that reads it, sub-graphs included
 };
 
 /// A graph or a function body: a name space.
 struct Scope {
-  std::string path;  ///< "" for the main graph
-  int parent = -1;   ///< the scope whose names are visible too; -1: none
-  int owner = -1;    ///< the node of `parent` that this graph belongs to
-  onnx_file::GraphProto* graph = nullptr;        ///< exactly one of these two is set
+  std::string path;                        ///< "" for the main graph
+  int parent = -1;                         ///< the scope whose names are visible too; -1: none
+  int owner = -1;                          ///< the node of `parent` that this graph belongs to
+  onnx_file::GraphProto* graph = nullptr;  ///< exactly one of these two is set
   onnx_file::FunctionProto* function = nullptr;
-  std::unordered_map<std::string, int> values;   ///< name to number in GraphIndex::values()
+  std::unordered_map<std::string, int> values;  ///< name to number in GraphIndex::values()
 
   google::protobuf::RepeatedPtrField<onnx_file::NodeProto>& nodes() const;
 };

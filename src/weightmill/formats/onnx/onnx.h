@@ -19,15 +19,15 @@ namespace weightmill {
 /// A constant of an ONNX model as its reader sees it: the stored elements behind the Cast, Identity and Transpose nodes
 /// that stand between. Nothing is computed before it is read.
 struct OnnxConstant {
-  std::string name;                  ///< of the stored tensor
+  std::string name;  ///< of the stored tensor
   DType stored_dtype = DType::other;
   Shape stored_shape;
-  std::vector<DType> casts;          ///< in the order of the data's way
-  DType dtype = DType::other;        ///< as the reader sees it
-  Shape shape;                       ///< as the reader sees it
-  std::vector<std::int64_t> strides;  ///< of the stored elements along the axes of `shape`, in elements
-  std::span<const std::uint8_t> bytes;  ///< row-major in `stored_shape`, little endian
-  std::shared_ptr<const MappedFile> file;                  ///< what `bytes` is a part of, or nothing
+  std::vector<DType> casts;                ///< in the order of the data's way
+  DType dtype = DType::other;              ///< as the reader sees it
+  Shape shape;                             ///< as the reader sees it
+  std::vector<std::int64_t> strides;       ///< of the stored elements along the axes of `shape`, in elements
+  std::span<const std::uint8_t> bytes;     ///< row-major in `stored_shape`, little endian
+  std::shared_ptr<const MappedFile> file;  ///< what `bytes` is a part of, or nothing
   std::shared_ptr<const std::vector<std::uint8_t>> owned;  ///< the same for bytes made from a tensor's typed fields
 
   /// Whether two constants of one model are the same elements seen in the same way.
@@ -37,8 +37,8 @@ struct OnnxConstant {
   }
 };
 
-/// Elements [first, first + out.size()) of `constant` in the order of `shape`, each as float32. Gives the pages of a mapped
-/// file back behind it. Requires: dtype f32, f16 or bf16, and the range inside the tensor.
+/// Elements [first, first + out.size()) of `constant` in the order of `shape`, each as float32. Gives the pages of a
+/// mapped file back behind it. Requires: dtype f32, f16 or bf16, and the range inside the tensor.
 void read_floats(const OnnxConstant& constant, std::uint64_t first, std::span<float> out);
 
 /// All elements of an integer constant. Requires: no casts; at most 32 bits, and not u32.
@@ -70,18 +70,18 @@ struct OnnxFold {
 
 /// How an operator's weights are stored, as `inspect` shows it.
 struct OnnxWeight {
-  int scope = 0;                     ///< number of the graph: 0 the main one, then functions and sub-graphs
-  int index = 0;                     ///< of the operator in its graph
-  std::string graph;                 ///< as OnnxQuantize::graph
+  int scope = 0;      ///< number of the graph: 0 the main one, then functions and sub-graphs
+  int index = 0;      ///< of the operator in its graph
+  std::string graph;  ///< as OnnxQuantize::graph
   std::string node;
-  std::string op;                    ///< e.g. "Conv", or "com.microsoft.MatMulNBits"
-  std::string weight;                ///< name of the stored constant
-  Shape shape;                       ///< as stored
+  std::string op;      ///< e.g. "Conv", or "com.microsoft.MatMulNBits"
+  std::string weight;  ///< name of the stored constant
+  Shape shape;         ///< as stored
   DType stored_dtype = DType::other;
-  std::uint64_t bytes = 0;           ///< of the stored constant
-  std::string quantization;          ///< "float", "dequantized", "quantized at run time" or "integer operator"
-  std::string granularity;           ///< "per tensor", "per axis 0", "blocks of 32 along axis 0"; empty for float
-  std::size_t n_scales = 0;          ///< 0: not dequantized, or scales computed at run time
+  std::uint64_t bytes = 0;   ///< of the stored constant
+  std::string quantization;  ///< "float", "dequantized", "quantized at run time" or "integer operator"
+  std::string granularity;   ///< "per tensor", "per axis 0", "blocks of 32 along axis 0"; empty for float
+  std::size_t n_scales = 0;  ///< 0: not dequantized, or scales computed at run time
   std::int64_t lowest_zero_point = 0, highest_zero_point = 0;
   DType activation_dtype = DType::other;  ///< codes behind the operator's first input; other: float or not known
 };
@@ -92,9 +92,9 @@ struct OnnxWeight {
 class OnnxModel {
  public:
   /// Reads a model and maps its external data.
-  /// Throws: bad_file if the file is missing or no ONNX model, if a tensor's data does not fit its shape, if external data
-  /// is missing, too short or outside the model's directory, if names are defined twice or not at all, or if nodes form a
-  /// cycle (each names the file, tensor or node).
+  /// Throws: bad_file if the file is missing or no ONNX model, if a tensor's data does not fit its shape, if external
+  /// data is missing, too short or outside the model's directory, if names are defined twice or not at all, or if nodes
+  /// form a cycle (each names the file, tensor or node).
   explicit OnnxModel(const std::filesystem::path& path);
   ~OnnxModel();
   OnnxModel(OnnxModel&&) noexcept;
@@ -109,8 +109,8 @@ class OnnxModel {
   /// All QuantizeLinear nodes over constants, in the main graph, sub-graphs and functions, in node order.
   std::vector<OnnxQuantize> quantize_of_constants() const;
 
-  /// Puts integer constants in the place of QuantizeLinear nodes: one for each OnnxFold, named like the first one's output.
-  /// Constants and nodes that nobody reads any more go; those that anybody reads stay. Call it once.
+  /// Puts integer constants in the place of QuantizeLinear nodes: one for each OnnxFold, named like the first one's
+  /// output. Constants and nodes that nobody reads any more go; those that anybody reads stay. Call it once.
   /// Returns the names of float constants that were folded but stay, because something else reads them too.
   std::vector<std::string> fold_quantize(const std::vector<OnnxFold>& folds);
 
@@ -125,8 +125,8 @@ class OnnxModel {
 
   /// Writes the model, and OUT.data where tensors go beside it. Both appear whole or not at all, the model last.
   /// Returns the number of bytes written. `out` empty: writes nothing and returns what would be written.
-  /// Throws: bad_option if `out` or OUT.data is a file of the input; bad_file if writing fails; unsupported if the model
-  /// file would reach 2 GiB (suggests external data).
+  /// Throws: bad_option if `out` or OUT.data is a file of the input; bad_file if writing fails; unsupported if the
+  /// model file would reach 2 GiB (suggests external data).
   std::uint64_t write(const std::filesystem::path& out, ExternalData placement) const;
 
   /// A model whose tensors take no more than this is written as one file, however it was stored before.

@@ -12,8 +12,8 @@
 
 namespace weightmill {
 
-/// What an OnnxModel holds. Each TensorProto.raw_data in `proto`, also of a tensor that was external, holds the number of
-/// its payload.
+/// What an OnnxModel holds. Each TensorProto.raw_data in `proto`, also of a tensor that was external, holds the number
+/// of its payload.
 struct OnnxModel::Impl {
   explicit Impl(const std::filesystem::path& path);
 

@@ -25,7 +25,8 @@ constexpr std::uint64_t kMaxFile = 0x7fff'ffff;
 /// Large tensors begin on a page, so that a reader can map them one by one; small ones on a cache line.
 std::uint64_t alignment_of(std::uint64_t size) { return size >= (std::uint64_t{1} << 20) ? 4096 : 64; }
 
-/// The layout of the file of external data: which payload goes where. A payload that several tensors share goes there once.
+/// The layout of the file of external data: which payload goes where. A payload that several tensors share goes there
+/// once.
 class DataLayout {
  public:
   explicit DataLayout(const PayloadTable& payloads) : payloads_(payloads) {}
@@ -33,7 +34,8 @@ class DataLayout {
   /// The offset of the payload behind `raw_data`.
   std::uint64_t place(const std::string& raw_data) {
     const Payload& payload = payloads_.at(raw_data);
-    const Key key = payload.produce ? Key{nullptr, PayloadTable::index_of(raw_data)} : Key{payload.view.data(), payload.size_bytes};
+    const Key key =
+        payload.produce ? Key{nullptr, PayloadTable::index_of(raw_data)} : Key{payload.view.data(), payload.size_bytes};
     const auto known = offsets_.find(key);
     if (known != offsets_.end()) return known->second;
     const std::uint64_t offset = ceil_to(size_bytes_, alignment_of(payload.size_bytes));
@@ -127,7 +129,8 @@ void check_no_input(const fs::path& out, const std::vector<fs::path>& inputs) {
   for (const fs::path& input : inputs) {
     std::error_code error;
     if (fs::equivalent(out, input, error) && !error) {
-      fail(ErrorCode::bad_option, out.string(), "is a file of the input, which is read while the output is written: choose another output");
+      fail(ErrorCode::bad_option, out.string(),
+           "is a file of the input, which is read while the output is written: choose another output");
     }
   }
 }
@@ -153,12 +156,14 @@ std::uint64_t OnnxModel::write(const fs::path& out, ExternalData placement) cons
 
   const std::string skeleton = model.SerializeAsString();
   const auto size_of = [&](std::span<const std::uint8_t> handle) {
-    return static_cast<std::size_t>(payloads.at({reinterpret_cast<const char*>(handle.data()), handle.size()}).size_bytes);
+    return static_cast<std::size_t>(
+        payloads.at({reinterpret_cast<const char*>(handle.data()), handle.size()}).size_bytes);
   };
   const RawDataReplacer filled(as_bytes(skeleton), out.string(), size_of);
   if (filled.size_bytes() > kMaxFile) {
     fail(ErrorCode::unsupported, out.string(),
-         fmt::format("would have {} bytes, and protobuf ends at 2 GiB: put the tensors into external data", filled.size_bytes()));
+         fmt::format("would have {} bytes, and protobuf ends at 2 GiB: put the tensors into external data",
+                     filled.size_bytes()));
   }
   if (out.empty()) return filled.size_bytes() + layout.size_bytes();
 
@@ -169,9 +174,11 @@ std::uint64_t OnnxModel::write(const fs::path& out, ExternalData placement) cons
   AtomicFile file(out);
   BufferedFile buffer(file);
   const auto sink = [&](std::span<const std::uint8_t> bytes) { buffer.write(bytes); };
-  filled.write([&](std::span<const std::uint8_t> handle, const RawDataReplacer::Sink& to) {
-    payloads.at({reinterpret_cast<const char*>(handle.data()), handle.size()}).write(to);
-  }, sink);
+  filled.write(
+      [&](std::span<const std::uint8_t> handle, const RawDataReplacer::Sink& to) {
+        payloads.at({reinterpret_cast<const char*>(handle.data()), handle.size()}).write(to);
+      },
+      sink);
   buffer.flush();
   if (data) data->commit();
   file.commit();

@@ -34,8 +34,8 @@ Payload owned_payload(std::vector<std::uint8_t> bytes);
 /// Tells the system that `part` of `file` will not be read again soon.
 void release_pages(const MappedFile& file, std::span<const std::uint8_t> part);
 
-/// All payloads of a model. While a model is in memory, TensorProto.raw_data holds not bytes but the number of a payload
-/// (8 bytes, little endian).
+/// All payloads of a model. While a model is in memory, TensorProto.raw_data holds not bytes but the number of a
+/// payload (8 bytes, little endian).
 class PayloadTable {
  public:
   /// Adds a payload and returns what stands for it in raw_data.

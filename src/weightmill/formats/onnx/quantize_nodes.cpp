@@ -49,7 +49,8 @@ std::string refuse_attributes(const NodeProto& node, std::int64_t opset) {
 }
 
 /// Takes the constant out of `found`, or notes why there is none.
-void take(std::variant<OnnxConstant, NotConstant> found, std::string_view what, OnnxConstant& constant, std::string& reason) {
+void take(std::variant<OnnxConstant, NotConstant> found, std::string_view what, OnnxConstant& constant,
+          std::string& reason) {
   if (auto* value = std::get_if<OnnxConstant>(&found)) {
     constant = std::move(*value);
   } else if (reason.empty()) {
@@ -89,7 +90,8 @@ class SiteReader {
     const bool quantize = node.op_type() == "QuantizeLinear" && (is_default_domain(node) || is_microsoft_domain(node));
     if (!quantize || node.input_size() < 2 || node.input_size() > 3 || node.output_size() != 1) return std::nullopt;
     auto data = resolve(ref.scope, node.input(0));
-    if (const auto* none = std::get_if<NotConstant>(&data); none != nullptr && none->reason.empty()) return std::nullopt;
+    if (const auto* none = std::get_if<NotConstant>(&data); none != nullptr && none->reason.empty())
+      return std::nullopt;
     OnnxQuantize site;
     site.graph = index_.scope(ref.scope).path;
     site.node = label_of(node);

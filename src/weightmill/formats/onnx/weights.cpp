@@ -47,7 +47,8 @@ const WeightedOp* find_op(const NodeProto& node) {
 }
 
 bool only_moves_data(const NodeProto& node) {
-  constexpr std::array<std::string_view, 6> kMoves{"Identity", "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten"};
+  constexpr std::array<std::string_view, 6> kMoves{"Identity", "Transpose", "Reshape",
+                                                   "Squeeze",  "Unsqueeze", "Flatten"};
   return is_default_domain(node) && std::find(kMoves.begin(), kMoves.end(), node.op_type()) != kMoves.end();
 }
 
@@ -107,7 +108,8 @@ class WeightReader {
     const int codes = value_of(*dequantize, 0);
     auto stored = constant(codes);
     const bool at_run_time = !stored;
-    if (const auto quantize = producer(codes); at_run_time && quantize && index_.node(*quantize).op_type() == "QuantizeLinear") {
+    if (const auto quantize = producer(codes);
+        at_run_time && quantize && index_.node(*quantize).op_type() == "QuantizeLinear") {
       stored = constant(value_of(*quantize, 0));
     }
     if (!stored) return std::nullopt;

@@ -66,7 +66,7 @@ std::optional<Message> child_of(Message parent, int field) {
 struct Field {
   int number;
   bool length_delimited;
-  Bytes head;   ///< tag and, where there is one, length
+  Bytes head;  ///< tag and, where there is one, length
   Bytes tag;
   Bytes value;  ///< without the length
 };
@@ -203,7 +203,8 @@ class Copier {
 
 }  // namespace
 
-RawDataReplacer::RawDataReplacer(Bytes model, std::string_view where, const Measure& measure) : model_(model), where_(where) {
+RawDataReplacer::RawDataReplacer(Bytes model, std::string_view where, const Measure& measure)
+    : model_(model), where_(where) {
   if (model.size() > kMaxModelBytes) {
     fail(ErrorCode::bad_file, where_,
          fmt::format("has {} bytes, and protobuf ends at 2 GiB: save the model with external data", model.size()));

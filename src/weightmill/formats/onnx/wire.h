@@ -11,8 +11,8 @@
 namespace weightmill {
 
 /// Copies a serialised ModelProto and puts other bytes in the place of each TensorProto.raw_data, wherever a tensor can
-/// stand: initialisers, attributes, sub-graphs, functions, training graphs. All else is copied byte for byte, except for
-/// the lengths of the messages around it.
+/// stand: initialisers, attributes, sub-graphs, functions, training graphs. All else is copied byte for byte, except
+/// for the lengths of the messages around it.
 ///
 /// This is what keeps large models out of memory: the reader cuts the payloads out before protobuf sees the model, and
 /// the writer puts them back behind it.

@@ -18,7 +18,9 @@ std::span<const std::uint8_t> as_bytes(const std::string& text) {
 std::string bracketed(const std::string& model) {
   const RawDataReplacer replacer(as_bytes(model), "model", [](auto raw) { return raw.size() + 2; });
   std::string out;
-  const RawDataReplacer::Sink sink = [&](std::span<const std::uint8_t> bytes) { out.append(bytes.begin(), bytes.end()); };
+  const RawDataReplacer::Sink sink = [&](std::span<const std::uint8_t> bytes) {
+    out.append(bytes.begin(), bytes.end());
+  };
   replacer.write(
       [](auto raw, const RawDataReplacer::Sink& to) {
         to(as_bytes("["));
@@ -49,7 +51,10 @@ TEST(RawDataReplacer, CopiesEverythingElse) {
   onnx_file::ModelProto model;
   model.set_producer_name("someone");
   model.mutable_graph()->add_initializer()->add_float_data(1.5f);
-  const std::string unknown = "\xfa\x3f\x03" "abc" "\xf8\x3f\x05";  // fields 1023, delimited and varint
+  const std::string unknown =
+      "\xfa\x3f\x03"
+      "abc"
+      "\xf8\x3f\x05";  // fields 1023, delimited and varint
   const std::string bytes = model.SerializeAsString() + unknown;
   EXPECT_EQ(bracketed(bytes), bytes);
 }
@@ -71,10 +76,10 @@ TEST(RawDataReplacer, RefusesEveryTruncation) {
 }
 
 TEST(RawDataReplacer, RefusesWhatIsNoProtobuf) {
-  EXPECT_THROW(bracketed(std::string("\x07")), Error);          // wire type 7
-  EXPECT_THROW(bracketed(std::string("\x00\x00", 2)), Error);   // field number 0
+  EXPECT_THROW(bracketed(std::string("\x07")), Error);                      // wire type 7
+  EXPECT_THROW(bracketed(std::string("\x00\x00", 2)), Error);               // field number 0
   EXPECT_THROW(bracketed(std::string("\x3a\xff\xff\xff\xff\x0f")), Error);  // a graph of 4 GiB
-  EXPECT_THROW(bracketed(std::string(11, '\xff')), Error);      // a number that does not end
+  EXPECT_THROW(bracketed(std::string(11, '\xff')), Error);                  // a number that does not end
 }
 
 TEST(RawDataReplacer, RefusesNestingBeyondProtobufsOwnLimit) {
