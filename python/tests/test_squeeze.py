@@ -11,7 +11,8 @@ import pytest
 
 import weightmill
 from carriers import blob_of, blocks_of
-from vela_tool import VELA, compile_with_vela, run_vela
+from small_networks import NETWORKS as SMALL
+from vela_tool import VELA, compile_with_vela, run_vela, stop_vela
 
 MODELS = Path(os.environ.get("WEIGHTMILL_MODELS_DIR") or Path(__file__).parents[3] / "shared" / "models")
 COMPILED = sorted((MODELS / "compiled").glob("*.tflite"))
@@ -60,7 +61,7 @@ def test_the_squeezed_file_is_smaller_and_equal(path, tmp_path):
 
 @needs_models
 @needs_vela
-@pytest.mark.parametrize("path", COMPILED if LONG else COMPILED[::6] or [None], ids=lambda p: p.stem if p else "none")
+@compiled
 def test_vela_reads_the_squeezed_file_and_passes_it_through(path, tmp_path):
     target = tmp_path / path.name
     weightmill.squeeze(path, target)
@@ -135,37 +136,68 @@ def test_velas_raw_output(core, tmp_path):
 
 # Freshly compiled networks
 
-NETWORKS = ["micro_speech_int8", "kws_dscnn_int8", "person_detect_int8", "resnet8_int8", "keyword_scrambled_16x8",
-            "openmv_blazeface_front_128_int8", "mobilenet_v1_0.25_128_uint8", "mnist_lstm_int8", "openmv_yolo_lc_192_int8",
-            "dtln_int8"]
+REAL = ["micro_speech_int8", "kws_dscnn_int8", "person_detect_int8", "resnet8_int8", "keyword_scrambled_16x8", "seanet_conv4_16x8",
+        "mww_v2_okay_nabu_int8", "str_ww_ref_model"]
+SLOW = ["ad01_int8", "dtln_int8", "mnist_lstm_int8", "mobilenet_v1_0.25_128_uint8", "openmv_blazeface_front_128_int8", "openmv_fomo_face_int8",
+        "openmv_yolo_lc_192_int8", "vww_96_int8"]
+ACCELERATORS = ["ethos-u55-128", "ethos-u55-256", "ethos-u65-512", "ethos-u85-256", "ethos-u85-1024"]
 
 
 def configurations() -> list:
+    """(network, accelerator, optimise, memory, core), everything with everything."""
     cases = []
-    for network in NETWORKS:
-        for accelerator in ("ethos-u55-128", "ethos-u55-256", "ethos-u65-512", "ethos-u85-256", "ethos-u85-1024"):
-            # U55 has no memory mode Dedicated_Sram.
-            memories = ("Shared_Sram", "Sram_Only" if accelerator.startswith("ethos-u55") else "Dedicated_Sram")
+    for network in [*SMALL, *REAL, *(SLOW if LONG else [])]:
+        for accelerator in ACCELERATORS:
             cores = ("regor",) if accelerator.startswith("ethos-u85") else ("regor", "legacy")
-            for optimise in ("Size", "Performance"):
-                cases += [(network, accelerator, optimise, memory, core) for memory in memories for core in cores]
+            cases += [(network, accelerator, optimise, memory, core) for optimise in ("Size", "Performance")
+                      for memory in ("Shared_Sram", "Dedicated_Sram", *(["Sram_Only"] if LONG else [])) for core in cores]
     return cases
 
 
-# Without WEIGHTMILL_LONG every 31st case: 31 has no divisor in common with the 32 cases of a network.
-@needs_models
+def source_of(network: str, folder: Path) -> Path:
+    if network not in SMALL:
+        path = MODELS / f"{network}.tflite"
+        return path if path.exists() else pytest.skip(f"{path.name} not installed")
+    path = folder / f"{network}.tflite"
+    path.write_bytes(SMALL[network]().bytes())
+    return path
+
+
 @needs_vela
-@pytest.mark.parametrize("case", configurations() if LONG else configurations()[::31], ids="-".join)
+@pytest.mark.parametrize("case", configurations(), ids="-".join)
 def test_freshly_compiled_networks(case, tmp_path):
-    network, accelerator, optimise, memory, core = case
-    source = MODELS / f"{network}.tflite"
-    if not source.exists():
-        pytest.skip(f"{source.name} not installed")
-    path = compile_with_vela(source, tmp_path / "out", accelerator, optimise, memory, core)
+    network, *configuration = case
+    path = compile_with_vela(source_of(network, tmp_path), tmp_path / "out", *configuration)
     target = tmp_path / "small.tflite"
     squeeze_and_verify(path, target)
     assert rows_of(target) == rows_of(path)
     assert_litert_accepts(target.read_bytes())
+
+
+@needs_vela
+def test_networks_in_pieces_share_a_tensor(tmp_path):
+    path = compile_with_vela(source_of("pieces", tmp_path), tmp_path / "out", "ethos-u55-128", "Size", "Shared_Sram", "regor")
+    report = weightmill.inspect_compiled(path)
+    assert (report["npu_operators"], report["cpu_operators"], len(report["read_only_tensors"])) == (4, 3, 1)
+    assert weightmill.squeeze(path)["smaller"]
+
+
+@needs_vela
+def test_fast_streams_stay_fast(tmp_path):
+    path = compile_with_vela(source_of("few_values", tmp_path), tmp_path / "out", "ethos-u85-1024", "Performance", "Sram_Only", "regor")
+    squeeze_and_verify(path, tmp_path / "small.tflite")
+    for file in (path, tmp_path / "small.tflite"):
+        assert "fast" in {row["format"] for row in weightmill.inspect_compiled(file)["read_only_tensors"][0]["streams"]}
+
+
+@needs_vela
+@pytest.mark.parametrize("core", ["regor", "legacy"])
+def test_a_vela_that_runs_again_and_again_writes_what_a_fresh_one_writes(core, tmp_path):
+    arguments = (source_of("dilated", tmp_path), tmp_path / "again", "ethos-u65-512", "Size", "Dedicated_Sram", core)
+    again = compile_with_vela(*arguments)
+    stop_vela()
+    fresh = compile_with_vela(arguments[0], tmp_path / "fresh", *arguments[2:])
+    assert again.read_bytes() == fresh.read_bytes()
 
 
 # Refusals
