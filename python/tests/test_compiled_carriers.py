@@ -89,6 +89,34 @@ class TestProgram:
         assert done.returncode == 0, done.stderr
         assert ((tmp_path / "c2").read_bytes(), (tmp_path / "w2").read_bytes()) == weightmill.squeeze(payload, read_only)
 
+    def test_a_pair_in_place(self, tmp_path):
+        parts = toy_parts()
+        paths = tmp_path / "c", tmp_path / "w"
+        for path, data in zip(paths, parts, strict=True):
+            path.write_bytes(data)
+        pair = (paths[0], "--weights", paths[1], "-o", paths[0], "--weights-output")
+        refused = run("squeeze", *pair, tmp_path / "." / "c")
+        assert refused.returncode == 2 and "both blobs would go there" in refused.stderr
+        assert tuple(path.read_bytes() for path in paths) == parts
+        assert run("squeeze", *pair, paths[1]).returncode == 0
+        assert tuple(path.read_bytes() for path in paths) == weightmill.squeeze(*parts)
+        assert sorted(os.listdir(tmp_path)) == ["c", "w"]
+
+    def test_every_stream_is_listed(self, tmp_path):
+        path = tmp_path / "m.tflite"
+        path.write_bytes(toy_model().bytes())
+        listed = run("squeeze", path, "--dry-run", "--streams").stdout.splitlines()
+        assert listed[0].split() == ["operator", "op", "core", "offset", "weights", "bytes", "after", "passes", "after"]
+        assert len([line for line in listed if line.startswith("subgraph 0, operator 0")]) == 2
+        report = weightmill.squeeze(path)
+        for key in ("passes_before", "passes_after"):
+            assert sum(change[key] for change in report["stream_changes"]) == report[key] > 0
+        for key in ("bytes_before", "bytes_after"):
+            assert sum(change[key] for change in report["stream_changes"]) == report[f"stream_{key}"]
+        rows = weightmill.inspect_compiled(path)["read_only_tensors"][0]["streams"]
+        assert [(row["offset"], row["bytes"], row["passes"]) for row in rows] == [
+            (change["offset"], change["bytes_before"], change["passes_before"]) for change in report["stream_changes"]]
+
     def test_in_place_and_again(self, tmp_path):
         path = tmp_path / "m.tflite"
         path.write_bytes(toy_model().bytes())

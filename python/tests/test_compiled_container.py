@@ -145,6 +145,30 @@ def test_everything_else_in_the_file_survives(npu_first):
     squeeze_and_compare(builder, 2)
 
 
+@pytest.mark.parametrize("change, difference", [
+    (lambda b: b.model.buffers[b.graph.tensors[b.graph.operators[2].inputs[0]].buffer].data.__setitem__(5, 77),
+     "subgraph 0, operator 2: its input 0 differs"),
+    (lambda b: setattr(b.graph.tensors[b.graph.operators[3].inputs[0]], "shape", [8, 1]), "subgraph 0, operator 3: its input 0 differs"),
+    (lambda b: setattr(b.graph.tensors[b.graph.operators[3].inputs[0]], "type", schema.TensorType.INT32), "its input 0 differs"),
+    (lambda b: setattr(b.graph.tensors[b.graph.operators[4].inputs[0]], "buffer", 0), "operator 4: another number of constant inputs"),
+    (lambda b: setattr(b.graph.operators[1], "opcodeIndex", b.graph.operators[2].opcodeIndex), "operator 1: another CPU operator"),
+    (lambda b: setattr(b.graph.operators[5], "customOptions", [1]), "operator 5: its custom options differ"),
+    (lambda b: b.graph.operators.pop(), "7 CPU operators in the first, 6 in the second"),
+])
+def test_verify_compares_what_the_cpu_runs(change, difference, tmp_path):
+    paths = tmp_path / "a.tflite", tmp_path / "b.tflite"
+    for path, is_changed in zip(paths, (False, True), strict=True):
+        builder = toy_model()
+        add_cpu_operators(builder)
+        for buffer in builder.model.buffers[1:]:
+            buffer.data = np.array(buffer.data)
+        if is_changed:
+            change(builder)
+        path.write_bytes(builder.bytes())
+    assert difference in weightmill.compare_compiled(*paths)
+    assert weightmill.compare_compiled(paths[0], paths[0]) is None
+
+
 def refused(data: bytes, code: str, reason: str) -> None:
     with pytest.raises(weightmill.Error, match=reason) as caught:
         weightmill.squeeze(data)

@@ -21,6 +21,7 @@ std::vector<std::string> cells_of(const StreamRow& row) {
           with_thin_groups(row.size_bytes),
           with_thin_groups(row.weights),
           fmt::format("{:.2f}", row.bits_per_weight()),
+          with_thin_groups(row.passes),
           with_thin_groups(row.zeros),
           std::to_string(row.distinct),
           std::to_string(row.uses),
@@ -43,13 +44,28 @@ void print_coverage(const TensorCoverage& coverage) {
       part(coverage.constants), part(coverage.rest), with_thin_groups(dead));
 }
 
+/// The last line of the table.
+std::vector<std::string> total_of(const std::vector<StreamRow>& rows) {
+  StreamRow total;
+  for (const StreamRow& row : rows) {
+    total.size_bytes += row.size_bytes;
+    total.weights += row.weights;
+    total.passes += row.passes;
+    total.zeros += row.zeros;
+  }
+  return {"total", "", "", "", "", "", with_thin_groups(total.size_bytes), with_thin_groups(total.weights),
+          fmt::format("{:.2f}", total.bits_per_weight()), with_thin_groups(total.passes), with_thin_groups(total.zeros),
+          "", "", ""};
+}
+
 void print_group(const CompiledReport& group) {
   fmt::print("\n{} {}, configuration {:08X}\n", group.product, group.payload, group.configuration);
   std::vector<std::vector<std::string>> rows;
   for (const StreamRow& row : group.streams) rows.push_back(cells_of(row));
+  rows.push_back(total_of(group.streams));
   fmt::print("{}", format_table({"operator", "op", "kind", "core", "region", "offset", "bytes", "weights",
-                                 "bits/weight", "zeros", "distinct", "uses", "format"},
-                                rows, "<><>>>>>>>>><"));
+                                 "bits/weight", "passes", "zeros", "distinct", "uses", "format"},
+                                rows, "<><>>>>>>>>>><"));
   print_coverage(group.coverage);
 }
 

@@ -17,7 +17,7 @@ struct SqueezeArguments {
   Common common;
   std::string input, output, weights, weights_output;
   std::string effort = "vela";
-  bool keep_dead = false, dry_run = false;
+  bool keep_dead = false, dry_run = false, list_streams = false;
 };
 
 void require_outputs(const SqueezeArguments& arguments) {
@@ -48,11 +48,26 @@ std::string percent(std::uint64_t after, std::uint64_t before) {
              : fmt::format("{:+.2f} %", 100.0 * (static_cast<double>(after) / static_cast<double>(before) - 1.0));
 }
 
+void print_streams(const std::vector<StreamChange>& streams) {
+  std::vector<std::vector<std::string>> rows;
+  for (const StreamChange& change : streams) {
+    rows.push_back({change.program, std::to_string(change.first_op), std::to_string(change.core),
+                    with_thin_groups(change.offset), with_thin_groups(change.weights),
+                    with_thin_groups(change.bytes_before), with_thin_groups(change.bytes_after),
+                    percent(change.bytes_after, change.bytes_before), with_thin_groups(change.passes_before),
+                    with_thin_groups(change.passes_after), percent(change.passes_after, change.passes_before)});
+  }
+  fmt::print("{}\n", format_table({"operator", "op", "core", "offset", "weights", "bytes", "after", "", "passes", "after",
+                                   ""},
+                                  rows, "<>>>>>>>>>>"));
+}
+
 void print_report(const SqueezeReport& report, const SqueezeArguments& arguments) {
   const SqueezeSummary& summary = report.summary;
   const auto row = [](const char* what, std::uint64_t before, std::uint64_t after) {
     return std::vector<std::string>{what, with_thin_groups(before), with_thin_groups(after), percent(after, before)};
   };
+  if (arguments.list_streams) print_streams(summary.streams);
   if (!report.is_smaller()) {
     fmt::print(
         "{}: not smaller; {}\n", arguments.input,
@@ -100,6 +115,7 @@ void add_squeeze(Verbs& verbs) {
       ->check(CLI::IsMember({"reference", "regor", "vela"}))
       ->capture_default_str();
   verb.add_flag("--keep-dead", arguments->keep_dead, "Leave zero bytes in that nothing reads");
+  verb.add_flag("--streams", arguments->list_streams, "List every stream: bytes and decoding passes, before and after");
   verb.add_flag("--dry-run", arguments->dry_run, "Do all the work, write nothing");
 }
 

@@ -125,12 +125,16 @@ void AtomicFile::read_at(std::uint64_t offset, std::span<std::uint8_t> bytes) co
   }
 }
 
-void AtomicFile::commit(Flush flush) {
+void AtomicFile::prepare(Flush flush) {
   if (::fchmod(fd_, default_mode()) != 0) refuse(path_, "cannot be written");
   if (flush == Flush::yes && ::fsync(fd_) != 0 && errno != EINVAL) {  // EINVAL: no syncing on this kind of file
     refuse(path_, "cannot be written");
   }
   if (::close(std::exchange(fd_, -1)) != 0) refuse(path_, "cannot be written");
+}
+
+void AtomicFile::commit(Flush flush) {
+  if (fd_ >= 0) prepare(flush);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) refuse(path_, "cannot be put in place");
   untrack(temporary_.c_str());
   temporary_.clear();

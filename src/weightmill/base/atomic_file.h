@@ -38,6 +38,10 @@ class AtomicFile {
   /// a machine that loses power within seconds may lose it.
   enum class Flush : std::uint8_t { yes, no };
 
+  /// Does all of commit() but the renaming, so that files that belong together can follow each other into place with
+  /// nothing in between that may fail for want of space. Nothing can be written afterwards. Throws: as commit().
+  void prepare(Flush flush = Flush::yes);
+
   /// Flushes to the disk and renames into place. Throws: bad_file; the old file, if any, is then untouched.
   void commit(Flush flush = Flush::yes);
 

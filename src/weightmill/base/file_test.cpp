@@ -51,6 +51,21 @@ TEST_F(Files, LeaveNothingWithoutCommit) {
   EXPECT_EQ(n_entries(), 1u);
 }
 
+TEST_F(Files, ArePreparedBeforeTheyGetTheirName) {
+  write_file(folder_ / "a", "old");
+  {
+    AtomicFile file(folder_ / "a");
+    file.write("new");
+    file.prepare();
+    EXPECT_EQ(read(folder_ / "a"), "old");
+    file.commit();
+    EXPECT_EQ(read(folder_ / "a"), "new");
+    AtomicFile given_up(folder_ / "b");
+    given_up.prepare();
+  }
+  EXPECT_EQ(n_entries(), 1u);
+}
+
 TEST_F(Files, AreRemovedByTheSignalHandlersCall) {
   AtomicFile file(folder_ / "a");
   AtomicFile moved(std::move(file));

@@ -23,10 +23,23 @@ struct CompiledFile {
     std::span<const std::uint8_t> payload;  ///< driver header and command stream
     std::size_t read_only = 0;              ///< index into `read_only`
   };
+  /// An operator that the NPU does not run.
+  struct CpuOperator {
+    struct Constant {
+      std::size_t input = 0;  ///< which of the operator's inputs
+      std::uint64_t type = 0;  ///< TFLite's number
+      std::span<const std::uint8_t> shape;  ///< int32, little endian
+      std::span<const std::uint8_t> data;
+    };
+    std::string name;
+    std::uint64_t code = 0;    ///< TFLite's number of a builtin operator; 32: custom
+    std::span<const std::uint8_t> custom_code, custom_options;
+    std::vector<Constant> constants;
+  };
   CompiledFormat format = CompiledFormat::tflite;
   std::vector<NpuOperator> operators;
   std::vector<std::span<const std::uint8_t>> read_only;  ///< the read-only tensors, each used by one operator or more
-  std::size_t n_cpu_operators = 0;
+  std::vector<CpuOperator> cpu_operators;  ///< TFLite only
 };
 
 /// Whether the bytes look like a compiled model in one of these carriers; false for anything that is not sound.

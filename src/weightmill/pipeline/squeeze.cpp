@@ -1,6 +1,7 @@
 #include "squeeze.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -45,6 +46,50 @@ void require_parts(ByteSpan file, std::string_view name, const std::vector<Bytes
     fail(ErrorCode::internal, name, "the rewritten file does not hold what was put into it; nothing is written");
 }
 
+/// Operators that the NPU does not run, side by side.
+class CpuComparison {
+ public:
+  using Operator = CompiledFile::CpuOperator;
+
+  std::optional<std::string> first_difference(const std::vector<Operator>& a, const std::vector<Operator>& b) {
+    if (a.size() != b.size()) {
+      return fmt::format("{} CPU operators in the first, {} in the second", a.size(), b.size());
+    }
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (auto difference = first_difference(a[i], b[i])) return fmt::format("{}: {}", a[i].name, *difference);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<std::string> first_difference(const Operator& a, const Operator& b) {
+    if (a.code != b.code || !same_bytes(a.custom_code, b.custom_code)) return "another CPU operator in the second";
+    if (!same_bytes(a.custom_options, b.custom_options)) return "its custom options differ";
+    if (a.constants.size() != b.constants.size()) return "another number of constant inputs in the second";
+    for (std::size_t i = 0; i < a.constants.size(); ++i) {
+      if (!is_same(a.constants[i], b.constants[i])) return fmt::format("its input {} differs", a.constants[i].input);
+    }
+    return std::nullopt;
+  }
+
+  bool is_same(const Operator::Constant& a, const Operator::Constant& b) {
+    if (a.input != b.input || a.type != b.type || !same_bytes(a.shape, b.shape)) return false;
+    if (a.data.size() != b.data.size()) return false;
+    const std::pair key(a.data.data(), b.data.data());  // operators may share a constant: it is compared once
+    if (same_.contains(key)) return true;
+    if (!same_bytes(a.data, b.data)) return false;
+    same_.insert(key);
+    return true;
+  }
+
+  std::set<std::pair<const std::uint8_t*, const std::uint8_t*>> same_;
+};
+
+bool is_same_file(const fs::path& a, const fs::path& b) {
+  std::error_code ignored;
+  return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored) || fs::equivalent(a, b, ignored);
+}
+
 template <class Bytes1>
 Bytes to_vector(const Bytes1& bytes) {
   return Bytes(bytes.begin(), bytes.end());
@@ -85,8 +130,7 @@ SqueezedBytes squeeze_bytes(ByteSpan bytes, std::string_view name, const Squeeze
 SqueezeReport squeeze_file(const fs::path& from, const fs::path& to, const SqueezeOptions& options) {
   const MappedFile file(from);
   const SqueezedBytes squeezed = squeeze_bytes(file.bytes(), from.string(), options);
-  std::error_code ignored;
-  const bool is_in_place = fs::equivalent(from, to, ignored);
+  const bool is_in_place = !to.empty() && is_same_file(from, to);
   if (!to.empty() && (squeezed.report.is_smaller() || !is_in_place)) write_file(to, squeezed.bytes);
   return squeezed.report;
 }
@@ -106,12 +150,17 @@ SqueezedPair squeeze_pair(ByteSpan payload, ByteSpan read_only, std::string_view
 
 SqueezeReport squeeze_pair_files(const fs::path& payload, const fs::path& read_only, const fs::path& payload_to,
                                  const fs::path& read_only_to, const SqueezeOptions& options) {
+  if (!payload_to.empty() && is_same_file(payload_to, read_only_to)) {
+    fail(ErrorCode::bad_option, payload_to.string(), "both blobs would go there; name two files");
+  }
   const MappedFile first(payload), second(read_only);
   const SqueezedPair squeezed = squeeze_pair(first.bytes(), second.bytes(), payload.string(), options);
-  if (!payload_to.empty()) {  // both are ready before the first is renamed into place
+  if (!payload_to.empty()) {
     AtomicFile payload_file(payload_to), read_only_file(read_only_to);
     payload_file.write(squeezed.blobs.payload);
     read_only_file.write(squeezed.blobs.read_only);
+    payload_file.prepare();  // both lie on the disk before the first is renamed into place
+    read_only_file.prepare();
     payload_file.commit();
     read_only_file.commit();
   }
@@ -124,7 +173,7 @@ CompiledFileReport inspect_compiled(const fs::path& path, unsigned jobs) {
   const CompiledFile file = open_compiled(mapped.bytes(), path.string());
   CompiledFileReport report{path.filename().string(), kFormats[static_cast<std::size_t>(file.format)],
                             mapped.bytes().size(),    file.operators.size(),
-                            file.n_cpu_operators,     {}};
+                            file.cpu_operators.size(), {}};
   for (std::size_t i = 0; i < file.read_only.size(); ++i)
     report.groups.push_back(inspect_programs(programs_of(file, i), jobs));
   return report;
@@ -139,9 +188,7 @@ std::optional<std::string> compare_compiled(const fs::path& first, const fs::pat
   if (a.read_only.size() != b.read_only.size()) {
     return fmt::format("{} read-only tensors in the first, {} in the second", a.read_only.size(), b.read_only.size());
   }
-  if (a.n_cpu_operators != b.n_cpu_operators) {
-    return fmt::format("{} CPU operators in the first, {} in the second", a.n_cpu_operators, b.n_cpu_operators);
-  }
+  if (auto difference = CpuComparison().first_difference(a.cpu_operators, b.cpu_operators)) return difference;
   for (std::size_t i = 0; i < a.read_only.size(); ++i) {
     if (auto difference = compare_programs(programs_of(a, i), programs_of(b, i))) return difference;
   }

@@ -57,7 +57,10 @@ struct SqueezedPair {
 SqueezedPair squeeze_pair(std::span<const std::uint8_t> payload, std::span<const std::uint8_t> read_only,
                           std::string_view name, const SqueezeOptions& options);
 
-/// squeeze_pair() on files. Empty output paths write nothing.
+/// squeeze_pair() on files. Empty output paths write nothing. Both results are on the disk before either gets its name;
+/// the names change one after the other, so a machine that stops in between leaves the two of different makes, where
+/// they replace an older pair. Throws: as squeeze_pair(); bad_option if both would go to the same file; bad_file if a
+/// file cannot be read or written.
 SqueezeReport squeeze_pair_files(const std::filesystem::path& payload, const std::filesystem::path& read_only,
                                  const std::filesystem::path& payload_to, const std::filesystem::path& read_only_to,
                                  const SqueezeOptions& options);
@@ -81,9 +84,9 @@ nlohmann::ordered_json to_json(const CompiledFileReport& report);
 /// Whether the file at `path` is a model compiled for Ethos-U. Throws: bad_file if it cannot be read.
 bool is_compiled_file(const std::filesystem::path& path);
 
-/// Whether two compiled files make the NPU do the same with the same weights, scales, constants and tables: nothing, or
-/// a sentence about the first difference. They may have different carriers. Throws: as open_compiled() and
-/// compare_programs().
+/// Whether two compiled files make the NPU do the same with the same weights, scales, constants and tables, and have the
+/// same CPU operators with the same constants and custom options: nothing, or a sentence about the first difference.
+/// They may have different carriers. Throws: as open_compiled() and compare_programs().
 std::optional<std::string> compare_compiled(const std::filesystem::path& first, const std::filesystem::path& second);
 
 }  // namespace weightmill

@@ -36,10 +36,24 @@ Json group_json(const CompiledReport& group) {
           {"streams", std::move(streams)}};
 }
 
+Json change_json(const StreamChange& change) {
+  return {{"operator", change.program},
+          {"first_op", change.first_op},
+          {"core", change.core},
+          {"offset", change.offset},
+          {"weights", change.weights},
+          {"bytes_before", change.bytes_before},
+          {"bytes_after", change.bytes_after},
+          {"passes_before", change.passes_before},
+          {"passes_after", change.passes_after}};
+}
+
 }  // namespace
 
 Json to_json(const SqueezeReport& report) {
   const SqueezeSummary& summary = report.summary;
+  Json changes = Json::array();
+  for (const StreamChange& change : summary.streams) changes.push_back(change_json(change));
   return {{"schema", "weightmill.squeeze/1"},
           {"smaller", report.is_smaller()},
           {"bytes_before", report.bytes_before},
@@ -53,7 +67,8 @@ Json to_json(const SqueezeReport& report) {
           {"passes_before", summary.passes_before},
           {"passes_after", summary.passes_after},
           {"dead_bytes", summary.dead_bytes},
-          {"register_writes_added", summary.n_insertions}};
+          {"register_writes_added", summary.n_insertions},
+          {"stream_changes", std::move(changes)}};
 }
 
 Json to_json(const CompiledFileReport& report) {

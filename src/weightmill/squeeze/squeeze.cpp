@@ -56,6 +56,12 @@ std::vector<StreamOutcome> squeeze_streams(const Analysis& analysis, const Squee
   return outcomes;
 }
 
+StreamChange change_of(const Analysis& analysis, const Stream& stream, const StreamOutcome& outcome) {
+  return {analysis.programs[stream.program].name, stream.number, stream.core, stream.offset, outcome.n_weights,
+          stream.size, outcome.replacement ? outcome.replacement->size() : stream.size, outcome.passes_before,
+          outcome.passes_after};
+}
+
 SqueezeSummary summary_of(const Analysis& analysis, const std::vector<StreamOutcome>& outcomes) {
   SqueezeSummary summary;
   summary.n_streams = outcomes.size();
@@ -67,6 +73,7 @@ SqueezeSummary summary_of(const Analysis& analysis, const std::vector<StreamOutc
     summary.stream_bytes_before += analysis.streams[i].size;
     summary.stream_bytes_after += outcome.replacement ? outcome.replacement->size() : analysis.streams[i].size;
     summary.n_replaced += outcome.replacement ? 1 : 0;
+    summary.streams.push_back(change_of(analysis, analysis.streams[i], outcome));
   }
   return summary;
 }
@@ -126,6 +133,7 @@ SqueezeSummary& SqueezeSummary::operator+=(const SqueezeSummary& other) {
   passes_after += other.passes_after;
   dead_bytes += other.dead_bytes;
   n_insertions += other.n_insertions;
+  streams.insert(streams.end(), other.streams.begin(), other.streams.end());
   return *this;
 }
 

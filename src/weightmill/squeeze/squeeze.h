@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <weightmill/base/progress.h>
@@ -23,6 +24,17 @@ struct SqueezeOptions {
   Progress progress;
 };
 
+/// One stream before and after. Program, first_op and core are those of its first use, as in StreamRow.
+struct StreamChange {
+  std::string program;
+  std::size_t first_op = 0;
+  unsigned core = 0;
+  std::uint64_t offset = 0;   ///< in the read-only tensor, before
+  std::uint64_t weights = 0;  ///< decoded, filling included
+  std::uint64_t bytes_before = 0, bytes_after = 0;
+  std::uint64_t passes_before = 0, passes_after = 0;  ///< of the NPU's decoding loop; 0 for the fast format
+};
+
 /// What squeezing did. Bytes of streams; passes are those of the NPU's decoding loop over them, MLW streams only.
 struct SqueezeSummary {
   std::size_t n_streams = 0;
@@ -32,6 +44,7 @@ struct SqueezeSummary {
   std::uint64_t passes_before = 0, passes_after = 0;
   std::uint64_t dead_bytes = 0;   ///< taken out of the read-only tensors
   std::size_t n_insertions = 0;   ///< register writes added to the command streams
+  std::vector<StreamChange> streams;  ///< of each read-only tensor by offset
 
   SqueezeSummary& operator+=(const SqueezeSummary& other);
 };

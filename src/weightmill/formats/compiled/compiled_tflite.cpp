@@ -23,6 +23,7 @@ constexpr std::string_view kNpuCode = "ethos-u";
 constexpr std::uint64_t kCustom = 32;                       // builtin code of custom operators
 constexpr std::uint8_t kNpuOptions[] = {0x01, 0x04, 0x01};  // a flexbuffer of the integer 1
 constexpr std::uint64_t kUint8 = 3;                         // tensor type
+constexpr std::uint32_t kNoTensor = 0xFFFFFFFF;             // an optional input that is left out
 
 /// A tensor of bytes: the vectors that have to change with its length.
 struct ByteTensor {
@@ -38,21 +39,31 @@ struct Located {
   };
   std::vector<NpuOperator> operators;
   std::vector<ByteTensor> read_only;
-  std::size_t n_cpu_operators = 0;
+  std::vector<CompiledFile::CpuOperator> cpu_operators;
 };
 
-/// For each operator code, whether it is the NPU's.
-std::vector<bool> npu_codes(const FlatFile& file) {
+/// The bytes of a vector with elements of `element_bytes`; none where it is absent.
+std::span<const std::uint8_t> bytes_of(const FlatFile& file, const Vector& vector, std::size_t element_bytes) {
+  return file.bytes().subspan(vector.length == 0 ? 0 : vector.data(), vector.length * element_bytes);
+}
+
+struct Code {
+  std::uint64_t builtin = 0;
+  std::span<const std::uint8_t> custom;
+  bool is_npu() const {
+    return builtin == kCustom && std::equal(custom.begin(), custom.end(), kNpuCode.begin(), kNpuCode.end());
+  }
+};
+
+std::vector<Code> operator_codes(const FlatFile& file) {
   const Vector codes = file.vector_field(file.table(file.target(0)), 1, 4);
-  std::vector<bool> is_npu;
+  std::vector<Code> result;
   for (std::size_t i = 0; i < codes.length; ++i) {
     const Table code = file.table(file.target(codes.data() + 4 * i));
-    const Vector name = file.vector_field(code, 1, 1);
-    const auto bytes = file.bytes().subspan(name.length == 0 ? 0 : name.data(), name.length);
-    const bool is_custom = std::max(file.number(code, 0, 1), file.number(code, 3, 4)) == kCustom;
-    is_npu.push_back(is_custom && std::equal(bytes.begin(), bytes.end(), kNpuCode.begin(), kNpuCode.end()));
+    result.push_back({std::max(file.number(code, 0, 1), file.number(code, 3, 4)),
+                      bytes_of(file, file.vector_field(code, 1, 1), 1)});
   }
-  return is_npu;
+  return result;
 }
 
 /// Reads the graph, as far as NPU operators are concerned. The file's map was made before, so all offsets are sound.
@@ -61,7 +72,7 @@ class Finder {
   explicit Finder(const FlatFile& file) : file_(file), model_(file.table(file.target(0))) {}
 
   Located find() {
-    is_npu_ = npu_codes(file_);
+    codes_ = operator_codes(file_);
     count_buffer_uses();
     const Vector subgraphs = tables(model_, 2);
     for (std::size_t i = 0; i < subgraphs.length; ++i) read_subgraph(i, element(subgraphs, i));
@@ -128,38 +139,51 @@ class Finder {
 
   /// Counts the tensors from number `first` on as used by something that is not the NPU's driver.
   void use_tensors(const Vector& indices, const Vector& tensors, std::size_t first) {
-    constexpr std::uint32_t kNone = 0xFFFFFFFF;  // an optional input that is left out
     n_uses_ += indices.length;
     // Operators may share their lists; a sound file is longer than they are together.
     if (n_uses_ > file_.bytes().size()) {
       fail(ErrorCode::unsupported, file_.name(), "its operators share their lists of tensors");
     }
     for (std::size_t i = first; i < indices.length; ++i) {
-      if (file_.u32(indices.data() + 4 * i) == kNone) continue;
+      if (file_.u32(indices.data() + 4 * i) == kNoTensor) continue;
       ++uses_[tensor_index(indices, i, tensors)].otherwise;
     }
   }
 
   void read_operator(const std::string& name, const Table& op, const Vector& tensors) {
     const std::uint64_t code = file_.number(op, 0, 4);
-    if (code >= is_npu_.size()) fail(ErrorCode::bad_file, name, fmt::format("has code {} of {}", code, is_npu_.size()));
+    if (code >= codes_.size()) fail(ErrorCode::bad_file, name, fmt::format("has code {} of {}", code, codes_.size()));
     if (file_.number(op, 9, 8) != 0 || file_.number(op, 10, 8) != 0) {
       fail(ErrorCode::unsupported, name, "has options behind the flatbuffer");
     }
     if (file_.number(op, 11, 1) != 0)
       fail(ErrorCode::unsupported, name, "has options of StableHLO or another newer kind");
     const Vector inputs = file_.vector_field(op, 1, 4);
-    const bool is_npu = is_npu_[code];
+    const bool is_npu = codes_[code].is_npu();
     use_tensors(inputs, tensors, is_npu ? 2 : 0);
     use_tensors(file_.vector_field(op, 2, 4), tensors, 0);
     use_tensors(file_.vector_field(op, 8, 4), tensors, 0);
     if (is_npu) return read_npu_operator(name, op, inputs, tensors);
-    ++located_.n_cpu_operators;
+    read_cpu_operator(name, op, codes_[code], tensors);
+  }
+
+  void read_cpu_operator(const std::string& name, const Table& op, const Code& code, const Vector& tensors) {
+    CompiledFile::CpuOperator cpu{name, code.builtin, code.custom, bytes_of(file_, file_.vector_field(op, 5, 1), 1), {}};
+    const Vector inputs = file_.vector_field(op, 1, 4);
+    for (std::size_t i = 0; i < inputs.length; ++i) {
+      if (file_.u32(inputs.data() + 4 * i) == kNoTensor) continue;
+      const Table tensor = element(tensors, tensor_index(inputs, i, tensors));
+      const Table buffer = element(tables(model_, 4), file_.number(tensor, 2, 4));
+      const Vector data = file_.vector_field(buffer, 0, 1);
+      if (data.length == 0) continue;
+      cpu.constants.push_back({i, file_.number(tensor, 1, 1), bytes_of(file_, file_.vector_field(tensor, 0, 4), 4),
+                               bytes_of(file_, data, 1)});
+    }
+    located_.cpu_operators.push_back(std::move(cpu));
   }
 
   void read_npu_operator(const std::string& name, const Table& op, const Vector& inputs, const Vector& tensors) {
-    const Vector options = file_.vector_field(op, 5, 1);
-    const auto bytes = file_.bytes().subspan(options.length == 0 ? 0 : options.data(), options.length);
+    const auto bytes = bytes_of(file_, file_.vector_field(op, 5, 1), 1);
     if (!std::equal(bytes.begin(), bytes.end(), std::begin(kNpuOptions), std::end(kNpuOptions)) ||
         file_.number(op, 6, 1) != 0) {
       fail(ErrorCode::bad_file, name, "its custom options are not 01 04 01, as the driver of Ethos-U wants them");
@@ -205,7 +229,7 @@ class Finder {
 
   const FlatFile& file_;
   Table model_;
-  std::vector<bool> is_npu_;
+  std::vector<Code> codes_;
   std::vector<std::size_t> buffer_uses_;
   std::map<std::size_t, Uses> uses_;
   std::map<std::size_t, std::size_t> read_only_of_tensor_;
@@ -262,13 +286,13 @@ void add_edits(const ByteTensor& tensor, std::span<const std::uint8_t> bytes, st
 CompiledFile open_compiled_tflite(std::span<const std::uint8_t> file, std::string_view name) {
   require_tflite(file, name);
   const Opened opened(file, name);
-  const auto bytes_of = [&](const ByteTensor& tensor) { return file.subspan(tensor.data.data(), tensor.data.length); };
   CompiledFile compiled;
   for (const auto& op : opened.located.operators) {
-    compiled.operators.push_back({op.name, bytes_of(op.payload), op.read_only});
+    compiled.operators.push_back({op.name, bytes_of(opened.file, op.payload.data, 1), op.read_only});
   }
-  for (const ByteTensor& tensor : opened.located.read_only) compiled.read_only.push_back(bytes_of(tensor));
-  compiled.n_cpu_operators = opened.located.n_cpu_operators;
+  for (const ByteTensor& tensor : opened.located.read_only)
+    compiled.read_only.push_back(bytes_of(opened.file, tensor.data, 1));
+  compiled.cpu_operators = opened.located.cpu_operators;
   return compiled;
 }
 
@@ -293,8 +317,8 @@ std::vector<std::uint8_t> replace_compiled_tflite(std::span<const std::uint8_t> 
 bool is_compiled_tflite(std::span<const std::uint8_t> file) noexcept {
   try {
     require_tflite(file, "file");
-    const auto is_npu = npu_codes(FlatFile(file, "file"));
-    return std::find(is_npu.begin(), is_npu.end(), true) != is_npu.end();
+    const auto codes = operator_codes(FlatFile(file, "file"));
+    return std::any_of(codes.begin(), codes.end(), [](const Code& code) { return code.is_npu(); });
   } catch (const std::exception&) {
     return false;
   }
