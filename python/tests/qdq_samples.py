@@ -64,6 +64,20 @@ def draw(kind: str, seed: int) -> Sample:
                   int(rng.integers(0, 256)), weight_scale, output_scale, int(rng.integers(0, 256)), attributes)
 
 
+def draw_near_ties(kind: str, seed: int) -> Sample:
+    """As draw(), but an accumulator is near a tie in one code of eight or so: what float steps round decides there."""
+    sample, rng = draw(kind, seed), np.random.default_rng([2000 + KINDS.index(kind), seed])
+    lanes = sample.weight_scale.size
+    output_scale, input_scale = (np.float32(v) for v in (rng.uniform(0.05, 0.5), rng.uniform(0.005, 0.1)))
+    gain = output_scale / input_scale / 2 ** int(rng.integers(3, 7))
+    weight_scale = np.float32(gain) * (1 + rng.integers(-3, 4, lanes) * 2.0**-23).astype(np.float32)
+    bias = None if sample.bias is None else rng.integers(-200, 200, sample.bias.size).astype(np.int32)
+    return dataclasses.replace(
+        sample, weights=rng.integers(-3, 4, sample.weights.shape).astype(np.int8), bias=bias, input_scale=input_scale,
+        weight_zero_point=np.zeros(lanes, np.int64), weight_scale=weight_scale, output_scale=output_scale,
+        output_zero_point=int(rng.integers(60, 200)))
+
+
 def _scale(rng, power_of_two: bool, low: float, high: float) -> np.float32:
     exponent = rng.uniform(low, high)
     return np.float32(2.0 ** (round(exponent) if power_of_two else exponent))

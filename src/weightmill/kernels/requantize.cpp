@@ -48,11 +48,11 @@ namespace scalar {
 
 namespace {
 
-constexpr std::array<std::string_view, 13> kRuleNames{
+constexpr std::array<std::string_view, 15> kRuleNames{
     "folded",          "after_shift",    "half_up",          "half_away", "half_even",
     "gemmlowp_double", "double_half_up", "double_by_eights", "int16x8",   "float_gain",
-    "double_gain",     "ethos_u_double", "ethos_u_natural"};
-static_assert(kRuleNames.size() == static_cast<std::size_t>(Rounding::ethos_u_natural) + 1);
+    "double_gain",     "ethos_u_double", "ethos_u_natural",  "openvino",  "openvino_dense"};
+static_assert(kRuleNames.size() == static_cast<std::size_t>(Rounding::openvino_dense) + 1);
 
 }  // namespace
 

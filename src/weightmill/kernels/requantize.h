@@ -23,25 +23,41 @@ enum class Rounding : std::uint8_t {
   double_gain,       ///< a float64 gain, ties away from zero; results outside int32 become its least value
   ethos_u_double,    ///< Ethos-U's 32-bit scale and 6-bit shift, two roundings
   ethos_u_natural,   ///< the same, one rounding, ties up
+  openvino,          ///< two float32 steps, ties to even: OpenVINO's convolutions, uint8 codes
+  openvino_dense,    ///< the same arithmetic; the steps are those of OpenVINO's matrix products
 };
+
+constexpr bool is_openvino(Rounding rule) noexcept {
+  return rule == Rounding::openvino || rule == Rounding::openvino_dense;
+}
 
 /// The enumerators' names, in their order; one of them; and back, nothing for a word that names no rule.
 std::span<const std::string_view> rounding_names() noexcept;
 std::string_view name_of(Rounding rule) noexcept;
 std::optional<Rounding> rounding_named(std::string_view name) noexcept;
 
+/// x * gain + offset in float32.
+struct FloatStep {
+  float gain = 1;
+  float offset = 0;
+};
+
 /// What a rule reads besides the accumulator, one value for each channel: `gain` for float_gain, `wide_gain` for
-/// double_gain, else `shift`, with a `multiplier` except for folded. Spans that the rule does not read may be empty.
-/// Limits: kernels/rounding_rules.h.
+/// double_gain, `gain` and `offset` for openvino, else `shift`, with a `multiplier` except for folded. Spans that the
+/// rule does not read may be empty. `last` is openvino's second step, for all channels. Limits:
+/// kernels/rounding_rules.h.
 struct RequantLanes {
   std::span<const std::int64_t> multiplier;
   std::span<const std::int32_t> shift;
   std::span<const float> gain;
   std::span<const double> wide_gain;
+  std::span<const float> offset = {};
+  FloatStep last = {};
 };
 
 /// code = clamp(result + zero_point, low, high), where low and high are the output type's limits narrowed by a fused
-/// activation. float_gain asks for limits and zero point within +-2^23.
+/// activation. float_gain asks for limits and zero point within +-2^23, openvino for an 8-bit type; it has the zero
+/// point in its steps.
 struct OutputCodes {
   std::int32_t zero_point = 0;
   std::int32_t type_low = -128, type_high = 127;

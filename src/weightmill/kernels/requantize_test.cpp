@@ -23,11 +23,12 @@ std::vector<Rounding> all_rules() {
 struct Request {
   std::vector<std::int64_t> multiplier;
   std::vector<std::int32_t> shift;
-  std::vector<float> gain;
+  std::vector<float> gain, offset;
   std::vector<double> wide_gain;
+  FloatStep last;
   OutputCodes output;
 
-  RequantLanes lanes() const { return {multiplier, shift, gain, wide_gain}; }
+  RequantLanes lanes() const { return {multiplier, shift, gain, wide_gain, offset, last}; }
 };
 
 Request random_request(Rounding rule, std::size_t n_channels, Random& random) {
@@ -38,7 +39,9 @@ Request random_request(Rounding rule, std::size_t n_channels, Random& random) {
     request.shift.push_back(static_cast<std::int32_t>(small ? random.integer(0, 31) : random.integer(25, 62)));
     request.wide_gain.push_back(std::ldexp(random.unit(), static_cast<int>(random.integer(-20, 2))));
     request.gain.push_back(static_cast<float>(request.wide_gain.back()));
+    request.offset.push_back(static_cast<float>(random.normal() * 100));
   }
+  request.last = {static_cast<float>(random.unit()), static_cast<float>(random.unit() * 255)};
   request.output.zero_point = static_cast<std::int32_t>(random.integer(-128, 127));
   if (random.chance(0.5)) request.output.low = request.output.zero_point;
   return request;
@@ -128,6 +131,17 @@ TEST(Requantize, KeepsWhatEnginesKeepOfLargeResults) {
   EXPECT_EQ(codes[0], -128) << "the least int32";
   requantize(Rounding::double_gain, {{}, {}, {}, gain}, {.zero_point = -1}, view, codes);
   EXPECT_EQ(codes[0], 127) << "one below the least int32";
+}
+
+TEST(Requantize, OpenvinosSecondStepIsFused) {
+  const std::vector<float> gain{1}, offset{0};
+  const RequantLanes lanes{{}, {}, gain, {}, offset, {1 + 0x1p-23F, -(4096.5F + 0x1p-11F)}};
+  const std::vector<std::int32_t> acc{4097, 0, 9000};
+  std::vector<std::int32_t> codes(acc.size());
+  const auto counts = requantize(Rounding::openvino, lanes, {0, 0, 255, 0, 255}, std::span<const std::int32_t>(acc),
+                                 codes);
+  EXPECT_EQ(codes, (std::vector<std::int32_t>{1, 0, 255})) << "0.5 + 2^-23; a product rounded by itself makes it a tie";
+  EXPECT_EQ(counts.saturated, 2u);
 }
 
 TEST(Requantize, NamesAreFoundBack) {

@@ -95,6 +95,12 @@ inline std::int32_t requant_float_gain(std::int32_t acc, float gain, float low, 
   return static_cast<std::int32_t>(std::rint(std::min(std::max(static_cast<float>(acc) * gain, low), high)));
 }
 
+/// fma(float32(float32(acc) * gain) + offset, last_gain, last_offset): one rounding each for the product, the sum and
+/// the fused second step. The zero point of uint8 codes is in the offsets.
+inline float scaled_by_steps(std::int32_t acc, float gain, float offset, float last_gain, float last_offset) noexcept {
+  return std::fma(static_cast<float>(acc) * gain + offset, last_gain, last_offset);
+}
+
 /// float64(acc) * gain in float64, to the nearest integer, ties away from zero, as int32: outside of it INT32_MIN,
 /// which is what x86 conversions give.  |acc| < 2^53.
 inline double scaled_by_double(std::int64_t acc, double gain) noexcept {

@@ -92,6 +92,9 @@ void check_output(const IntegerLayer& layer) {
   if (layer.output_dtype == DType::i32 && layer.rounding == Rounding::float_gain) {
     fail(ErrorCode::unsupported, layer.name, "float_gain makes 8- and 16-bit codes; float32 does not hold int32 ones");
   }
+  if (is_openvino(layer.rounding) && size_bits(layer.output_dtype) != 8) {
+    fail(ErrorCode::unsupported, layer.name, fmt::format("'{}' makes 8-bit codes", name_of(layer.rounding)));
+  }
 }
 
 struct GainLimits {
@@ -124,7 +127,18 @@ void check_float_gains(const IntegerLayer& layer, const std::vector<Float>& gain
   }
 }
 
+void check_steps(const IntegerLayer& layer, std::size_t n_channels) {
+  check_float_gains(layer, layer.gain, n_channels);
+  const auto finite = [](float x) { return std::isfinite(x); };
+  if (layer.offset.size() != n_channels || !std::ranges::all_of(layer.offset, finite) || !finite(layer.last.gain) ||
+      !finite(layer.last.offset)) {
+    refuse(layer, fmt::format("'{}' needs finite steps; they are made from input, weight and output scale",
+                              name_of(layer.rounding)));
+  }
+}
+
 void check_gains(const IntegerLayer& layer, std::size_t n_channels) {
+  if (is_openvino(layer.rounding)) return check_steps(layer, n_channels);
   if (layer.rounding == Rounding::float_gain) return check_float_gains(layer, layer.gain, n_channels);
   if (layer.rounding == Rounding::double_gain) return check_float_gains(layer, layer.wide_gain, n_channels);
   const GainLimits limits = gain_limits(layer.rounding);

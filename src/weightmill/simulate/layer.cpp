@@ -10,6 +10,7 @@
 #include <weightmill/base/rounding.h>
 
 #include "check_layer.h"
+#include "openvino_steps.h"
 
 namespace weightmill {
 namespace {
@@ -122,10 +123,10 @@ void set_scales(IntegerLayer& layer, float input_scale, std::span<const float> w
   check_scale(layer, "input", input_scale);
   check_scale(layer, "output", output_scale);
   layer.multiplier.clear(), layer.shift.clear(), layer.gain.clear(), layer.wide_gain.clear();
+  for (const float scale : weight_scale) check_scale(layer, "weight", scale);
+  if (is_openvino(layer.rounding)) return set_openvino_steps(layer, input_scale, weight_scale, output_scale);
   for (std::size_t c = 0; c < n_channels; ++c) {
-    const float scale = weight_scale[weight_scale.size() == 1 ? 0 : c];
-    check_scale(layer, "weight", scale);
-    append_gain(layer, input_scale, scale, output_scale);
+    append_gain(layer, input_scale, weight_scale[weight_scale.size() == 1 ? 0 : c], output_scale);
   }
 }
 

@@ -32,7 +32,7 @@ enum class BiasForm : std::uint8_t {
   folded,  ///< acc = sum(q_in * weight) + bias: planned convolutions with `folded` or `after_shift` requantization
 };
 
-/// One weighted layer with nothing but integers (and the engine's own gains, for float_gain and double_gain).
+/// One weighted layer with nothing but integers (and the engine's own gains, for float_gain, double_gain, openvino).
 /// I, G, O are input channels per group, groups, output channels per group; C = G * O. Dense: [1, 1, I, 1, O];
 /// depthwise: [h, w, 1, C / multiplier, multiplier]; transposed: the kernel is not flipped.
 struct IntegerLayer {
@@ -46,7 +46,7 @@ struct IntegerLayer {
   std::int64_t input_zero_point = 0;  ///< within input_dtype
   /// C, or empty for 0: 1 or 8 where an int16 input is split as QuantizedConv says. Only with BiasForm::folded.
   std::vector<std::uint8_t> intrinsic_shift;
-  DType output_dtype = DType::i8;  ///< i8, u8, i16 or i32 (not with float_gain)
+  DType output_dtype = DType::i8;  ///< i8, u8, i16 or i32 (not with float_gain); openvino: i8, u8
   OutputCodes output;              ///< limits within output_dtype
   Rounding rounding = Rounding::gemmlowp_double;
   /// The engine keeps 32 bits of the accumulator. Where it is true, sums beyond are wrapped (saturated by folded and
@@ -54,7 +54,9 @@ struct IntegerLayer {
   bool accumulator_32_bit = true;
   std::vector<std::int64_t> multiplier;  ///< C; not for folded and gains. Limits: kernels/rounding_rules.h
   std::vector<std::int32_t> shift;       ///< C; not for gains
-  std::vector<float> gain;               ///< C; float_gain only: finite, >= 0
+  std::vector<float> gain;               ///< C; float_gain and openvino only: finite, >= 0
+  std::vector<float> offset;             ///< C; openvino only: finite; the bias, which `bias` then lacks
+  FloatStep last;                        ///< openvino only: finite
   std::vector<double> wide_gain;         ///< C; double_gain only: finite, >= 0
 };
 
@@ -68,10 +70,13 @@ FixedPoint quantize_multiplier(double gain) noexcept;
 
 /// Fills multiplier and shift, or the gain, for layer.rounding from the tensors' scales (real units per step), as
 /// engines do: M and double_gain from double(input) * double(weight) / double(output); float_gain (input * weight) /
-/// output, each step in float32. `weight_scale` is one, or one for each output channel.
+/// output, each step in float32; openvino* as docs/rounding.md says, from the layer's bias, input zero point and output
+/// too, which must have been set: the bias moves into the offsets. `weight_scale` is one, or one for each output
+/// channel.
 ///
-/// Throws: bad_request if a scale is not finite and positive, or the number of weight scales is another (names the
-/// layer); bad_option if the rounding rule is not made from three scales (folded, after_shift, ethos_u_*).
+/// Throws: bad_request if a scale is not finite and positive, or the number of weight scales is another, or openvino's
+/// steps leave float32 (names the layer); unsupported if openvino's codes are not of 8 bits; bad_option if the rounding
+/// rule is not made from three scales (folded, after_shift, ethos_u_*).
 void set_scales(IntegerLayer& layer, float input_scale, std::span<const float> weight_scale, float output_scale);
 
 /// Output codes at which fused activations clamp, as the engine rounds them.

@@ -165,7 +165,9 @@ class ImageRun {
 
  private:
   std::size_t n_values(const TilePlace& place) const { return static_cast<std::size_t>(place.count) * bias_.size(); }
-  RequantLanes lanes() const { return {layer_.multiplier, layer_.shift, layer_.gain, layer_.wide_gain}; }
+  RequantLanes lanes() const {
+    return {layer_.multiplier, layer_.shift, layer_.gain, layer_.wide_gain, layer_.offset, layer_.last};
+  }
 
   /// Adds runs [first_run, first_run + n_runs) to `acc` [pixels, C], modulo 2^32.
   void accumulate(std::span<const std::int16_t> image, const TilePlace& place, std::size_t first_run,
