@@ -1,11 +1,9 @@
 """The whole of `weightmill pack`: how two threads scale, how much memory it takes, and the ledger of sizes.
 
-`sizes.csv` has a line for each model, accelerator and encoder: bytes of streams and records. It is in git, so that a changed byte count is a
-diff that somebody defends. Models of the wheel pymicro-wakeword are always there; those of ../shared/models (or WEIGHTMILL_MODELS_DIR) where
+The ledger `sizes.csv` has bytes of streams and records. Models of the wheel pymicro-wakeword are always there; those of ../shared/models (or WEIGHTMILL_MODELS_DIR) where
 they are installed, and lines of models that are not there are kept.
 """
 
-import csv
 import importlib.util
 import json
 import os
@@ -21,11 +19,11 @@ import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
+import ledger
 import weightmill
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
 PROGRAM = pathlib.Path(sys.executable).parent / "weightmill"
-LEDGER = REPOSITORY / "bench" / "sizes.csv"
 ACCELERATORS = ("ethos-u55-128", "ethos-u65-512", "ethos-u85-256")
 MIB = 1 << 20
 
@@ -134,18 +132,10 @@ def lines_of(model: pathlib.Path) -> list[dict[str, str]]:
 
 
 def update_ledger() -> None:
-    old = list(csv.DictReader(LEDGER.open())) if LEDGER.exists() else []
-    new = [line for model in models() for line in lines_of(model)]
-    measured = {line["model"] for line in new}
-    lines = sorted([line for line in old if line["model"] not in measured] + new, key=lambda l: (l["model"], l["accelerator"], l["effort"]))
-    lines = [{key: str(value) for key, value in line.items()} for line in lines]
-    changed = [line for line in lines if line not in old]
-    with LEDGER.open("w", newline="") as out:
-        writer = csv.DictWriter(out, fieldnames=list(lines[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
-    total = {effort: sum(int(line["stream_bytes"]) for line in lines if line["effort"] == effort) for effort in ("reference", "regor")}
-    print(f"sizes.csv: {len(lines)} lines, {len(changed)} changed; streams of all models and accelerators: {json.dumps(total)} bytes")
+    lines = [line for model in models() for line in lines_of(model)]
+    ledger.update(lines)
+    total = {effort: sum(line["stream_bytes"] for line in lines if line["effort"] == effort) for effort in ("reference", "regor")}
+    print(f"streams of all models and accelerators: {json.dumps(total)} bytes")
 
 
 if __name__ == "__main__":
