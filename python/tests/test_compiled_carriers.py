@@ -53,6 +53,30 @@ def test_refuses_broken_archives():
     refused(data.replace(b"cmd_data", b"cmd_date"), "bad_file", "has no cmd_data.npy")
     at = data.index(b"COP1")
     refused(data[:at] + b"X" + data[at + 1 :], "bad_file", "cmd_data.npy: its checksum is wrong")
+    end, directory = data.rindex(b"PK\5\6"), data.index(b"PK\1\2")
+    local = [m.header_offset for m in zipfile.ZipFile(BytesIO(data)).infolist()]
+
+    def patched(at: int, *change: int) -> bytes:
+        return data[:at] + bytes(change) + data[at + len(change) :]
+
+    refused(patched(end, 0), "bad_file", "the archive has no directory; it is truncated")
+    refused(patched(end + 16, 0), "bad_file", "the archive's directory is broken")
+    refused(patched(directory + 28, 255, 255), "bad_file", "not all in the archive|directory is broken")
+    refused(patched(directory + 42, local[1] & 255, local[1] >> 8), "bad_file", "members of the archive overlap")
+    refused(patched(directory + 24, 255, 255, 255), "bad_file", "a member at byte .* is not all in the archive")
+    refused(patched(local[1], 0), "bad_file", "weight_data.npy: its header is broken")
+    weight_entry = data.index(b"weight_data.npy", directory)
+    refused(data[:weight_entry] + b"cmd_data.npy\0\0\0" + data[weight_entry + 15 :], "bad_file", "has no weight_data.npy")
+    twice = BytesIO()
+    with zipfile.ZipFile(twice, "w") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        for name in ("cmd_data.npy", "weight_data.npy", "cmd_data.npy"):
+            archive.writestr(name, b"x")
+    refused(twice.getvalue(), "bad_file", "has two members cmd_data.npy")
+    text = BytesIO()
+    with zipfile.ZipFile(text, "w") as archive:
+        archive.writestr("cmd_data.npy", b"no array")
+        archive.writestr("weight_data.npy", b"no array")
+    refused(text.getvalue(), "bad_file", "cmd_data.npy: is no .npy array")
     compressed = BytesIO()
     np.savez_compressed(compressed, cmd_data=np.array(payload), weight_data=np.array(read_only))
     refused(compressed.getvalue(), "unsupported", "is compressed; save it with numpy.savez")
@@ -71,6 +95,9 @@ def test_refuses_broken_blobs():
     refused(blob_of(blocks[:3] + blocks[2:]), "bad_file", "has 2 blocks weight_data")
     refused(blob_of(blocks[:1] + blocks[2:]), "bad_file", "has 0 blocks cmd_data")
     refused(blob_of(blocks + blocks[-1:]), "bad_file", "has 2 blocks vela_end_stream")
+    refused(blob_of(blocks[:1] + blocks), "bad_file", "has 2 blocks vela_bin_stream")
+    refused(blob_of(blocks[:-1] + [(b"vela_end_stream", b"x")]), "bad_file", "does not end with vela_end_stream")
+    refused(data[:20], "bad_file", "block at byte 0: is truncated")
     refused(data[:20] + b"\1" + data[21:], "bad_file", "does not end with zeros")
     refused(data[:48] + b"\xff" * 4 + data[52:], "bad_file", "more than the file has left")
 

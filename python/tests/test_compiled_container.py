@@ -181,6 +181,12 @@ def test_refuses_other_custom_options():
     refused(builder.bytes(), "bad_file", "subgraph 0, operator 0: its custom options are not 01 04 01")
 
 
+def test_refuses_custom_options_of_another_format():
+    builder = toy_model()
+    builder.graph.operators[0].customOptionsFormat = 1
+    refused(builder.bytes(), "bad_file", "subgraph 0, operator 0: its custom options are not 01 04 01")
+
+
 def test_refuses_too_few_inputs():
     builder = toy_model()
     builder.graph.operators[0].inputs = builder.graph.operators[0].inputs[:3]
@@ -211,6 +217,30 @@ def test_refuses_other_users_of_the_npus_tensors(which):
     tensor = builder.graph.operators[0].inputs[which]
     builder.operator(builder.code(22), [tensor], [builder.tensor([1], schema.TensorType.UINT8)])
     refused(builder.bytes(), "bad_file", f"subgraph 0, tensor {tensor}: .* something else uses it too")
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_refuses_buffers_that_metadata_uses(which):
+    builder = toy_model()
+    metadata = schema.MetadataT()
+    metadata.name, metadata.buffer = "copy", builder.graph.tensors[builder.graph.operators[0].inputs[which]].buffer
+    builder.model.metadata = [metadata]
+    refused(builder.bytes(), "bad_file", "shares its buffer")
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("side", ["inputs", "outputs"])
+def test_refuses_the_npus_tensors_as_the_networks_own(which, side):
+    builder = toy_model()
+    tensor = builder.graph.operators[0].inputs[which]
+    setattr(builder.graph, side, [*getattr(builder.graph, side), tensor])
+    refused(builder.bytes(), "bad_file", f"subgraph 0, tensor {tensor}: .* something else uses it too")
+
+
+def test_refuses_one_operators_commands_as_another_ones_data():
+    builder = toy_model()
+    builder.npu(toy_parts()[0], builder.graph.operators[0].inputs[0])
+    refused(builder.bytes(), "bad_file", "subgraph 0, tensor .* something else uses it too")
 
 
 def test_refuses_a_command_tensor_of_two_operators():
@@ -251,6 +281,53 @@ def test_refuses_indices_out_of_range():
         builder = toy_model()
         change(builder)
         refused(builder.bytes(), "bad_file", "of ")
+
+
+def field_location(table, field: int) -> int:
+    """Where field number `field` of a table of the schema module stands in the file."""
+    return table._tab.Pos + table._tab.Offset(4 + 2 * field)
+
+
+def redirected(data: bytes, location: int, target: int) -> bytes:
+    """The file with the offset at `location` leading to `target`."""
+    assert target > location
+    return data[:location] + struct.pack("<I", target - location) + data[location + 4 :]
+
+
+def target_of(data: bytes, location: int) -> int:
+    return location + struct.unpack_from("<I", data, location)[0]
+
+
+def test_refuses_vectors_of_two_owners():
+    """Writers may share equal vectors; what is shared cannot change its length for one alone."""
+    data = toy_model().bytes()
+    graph = schema.Model.GetRootAs(data, 0).Subgraphs(0)
+    shapes = sorted((field_location(graph.Tensors(i), 0) for i in range(graph.TensorsLength())), key=lambda at: target_of(data, at))
+    payload_shape = field_location(graph.Tensors(graph.Operators(0).Inputs(0)), 0)
+    other = next(at for at in shapes if at != payload_shape and target_of(data, payload_shape) > at)
+    refused(redirected(data, other, target_of(data, payload_shape)), "unsupported", "the vector at byte .* is used for two things")
+
+
+def test_refuses_strings_inside_what_would_move():
+    """The description leads to word 4 of the payload, a filling action, which reads as a string of 5 characters."""
+    data = toy_model().bytes()
+    model = schema.Model.GetRootAs(data, 0)
+    payload = model.Buffers(model.Subgraphs(0).Tensors(model.Subgraphs(0).Operators(0).Inputs(0)).Buffer())
+    inside = target_of(data, field_location(payload, 0)) + 4 + 16
+    refused(redirected(data, field_location(model, 3), inside), "unsupported", f"bytes {inside} to {inside + 9} are used for two things")
+
+
+def test_refuses_broken_tables():
+    data = toy_model().bytes()
+    root = target_of(data, 0)
+    refused(data[:root] + struct.pack("<i", root + 8) + data[root + 4 :], "bad_file", f"the table at byte {root} has no description")
+    vtable = root - struct.unpack_from("<i", data, root)[0]
+    for size in (0, 3):
+        refused(data[:vtable] + struct.pack("<H", size) + data[vtable + 2 :], "bad_file", f"the table at byte {root} has a broken description")
+    entry = vtable + 4 + 2 * 2
+    refused(data[:entry] + struct.pack("<H", 60000) + data[entry + 2 :], "bad_file", f"field 2 of the table at byte {root} is outside the table")
+    refused(redirected(data, 0, len(data) + 40), "bad_file", "outside the file")
+    refused(data[:4] + b"TFL2" + data[8:], "bad_file", "is no TFLite file")
 
 
 def test_every_cut_and_every_changed_offset_is_refused_or_harmless():

@@ -78,11 +78,20 @@ class _Worker:
 _worker: _Worker | None = None
 
 
-def _run(arguments: list[str]) -> tuple[int, str]:
+def _run_once(arguments: list[str]) -> tuple[int, str]:
     global _worker
     if _worker is None or not _worker.is_running():
         _worker = _Worker()
     return _worker.run(arguments)
+
+
+def _run(arguments: list[str]) -> tuple[int, str]:
+    """Runs leave things behind that later ones may stumble over, most of all of the older core: a failure counts in a fresh process."""
+    status, output = _run_once(arguments)
+    if status != 0:
+        stop_vela()
+        status, output = _run_once(arguments)
+    return status, output
 
 
 def stop_vela() -> None:

@@ -186,6 +186,50 @@ TEST(Refusals, OtherReadersOfAStream) {
                            ErrorCode::bad_file, "a strided or indexed DMA", toy::kU65_512);
 }
 
+TEST(Refusals, FeatureMapsAndIndices) {
+  expect_operation_refused(conv().set(kIfm.region, 0).address(kIfm.base, 0x100000).run(Opcode::conv), ErrorCode::bad_file,
+                           "IFM at 1048576 is outside the read-only tensor");
+  expect_operation_refused(Commands().regions(0).weights(0, 0, kSize).scales(kScales, 80).run(Opcode::conv),
+                           ErrorCode::bad_file, "reads IFM_REGION, which was never written");
+  expect_operation_refused(conv().run(Opcode::elementwise), ErrorCode::bad_file, "reads IFM2_REGION");
+  expect_operation_refused(Commands().run(Opcode::dma_start), ErrorCode::bad_file, "reads DMA0_SRC_REGION");
+  const Commands gather = conv().set(reg::kDmaSrcRegion, 1 | 1 << 11).set(reg::kDmaDstRegion, 2).set(reg::kDmaSize0, 1);
+  expect_operation_refused(Commands(gather).run(Opcode::dma_start), ErrorCode::bad_file, "reads DMA0_IDX_REGION",
+                           toy::kU85_256);
+  const Commands indexed = Commands(gather).set(reg::kDmaIndexRegion, 0);
+  expect_operation_refused(Commands(indexed).address(reg::kDmaIndex, 0x100000).run(Opcode::dma_start),
+                           ErrorCode::bad_file, "DMA0_IDX is outside the read-only tensor", toy::kU85_256);
+  expect_operation_refused(conv().run(Opcode::conv).set(reg::kDmaIndexRegion, 0).set(reg::kDmaSrcRegion, 1 | 1 << 11)
+                               .set(reg::kDmaDstRegion, 2).set(reg::kDmaSize0, 1).address(reg::kDmaIndex, 0)
+                               .run(Opcode::dma_start),
+                           ErrorCode::bad_file, "an index list at 0", toy::kU85_256);
+}
+
+TEST(Refusals, MorePiecesThanAModelHas) {
+  Commands commands = conv();
+  for (std::uint32_t i = 0; i < 1100; ++i) commands.dma(kSecond, 1, 0x10000 + 32 * i, 16);
+  commands.set(reg::kDmaSrcRegion, 1).set(reg::kDmaDstRegion, 2).address(reg::kDmaSrc, 0x10000);
+  commands.address(reg::kDmaLength, 32 * 1100).run(Opcode::dma_start);
+  expect_operation_refused(commands, ErrorCode::unsupported, "more than 1024 copied pieces");
+}
+
+/// Each range is another one, so that none is known to be the same already.
+TEST(Refusals, ReadingTheSameOverAndOver) {
+  constexpr std::uint32_t kLarge = 1u << 24, kTimes = 260;  // together more than 2^32 bytes
+  Commands commands;
+  for (std::uint32_t i = 0; i < kTimes; ++i) commands.dma(0, 1, 0, kLarge - 16 * i);
+  expect_refused({toy::cop1(toy::kU55_128, commands.stop()), Bytes(kLarge, 1)}, ErrorCode::unsupported,
+                 "command stream", "over and over");
+}
+
+TEST(Refusals, StreamsOfAnotherFormat) {
+  const auto fast = [&](const Commands& commands) { return Commands(commands).set(reg::kWeightFormat, 1); };
+  expect_operation_refused(fast(conv().run(Opcode::conv)).run(Opcode::conv), ErrorCode::bad_file, "with another format",
+                           toy::kU85_256);
+  const Bytes payload = toy::cop1(toy::kU85_256, fast(conv()).weights(0, 0, 32).run(Opcode::conv).stop());
+  expect_refused({payload, tensor()}, ErrorCode::bad_file, "weight stream at 0", "");  // nothing behind its header
+}
+
 TEST(Refusals, WritesIntoTheTensor) {
   expect_operation_refused(conv().set(kOfm.region, 0).run(Opcode::conv), ErrorCode::unsupported, "writes its OFM");
   expect_operation_refused(Commands().dma(0, 0, 0, 16), ErrorCode::unsupported, "a DMA writes into");
