@@ -45,6 +45,9 @@ HWY_INLINE Floats load_floats(const std::uint8_t* bytes) {
 /// Each lane rounded to the nearest float16, as from_f16(to_f16(x)).
 HWY_INLINE Floats to_f16_grid(Floats x) {
   const F32 f;
+#if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)  // better targets have smaller numbers
+  return hn::PromoteTo(f, hn::DemoteTo(hn::Rebind<hwy::float16_t, F32>(), x));
+#else
   const I32 i;
   const auto bits = hn::BitCast(i, x);
   const auto sign = hn::And(bits, hn::Set(i, static_cast<std::int32_t>(0x80000000u)));
@@ -59,6 +62,7 @@ HWY_INLINE Floats to_f16_grid(Floats x) {
   rounded = hn::IfThenElse(hn::Gt(rounded, hn::Set(i, 0x477fffff)), hn::Set(i, 0x7f800000), rounded);
   rounded = hn::IfThenElse(hn::Gt(magnitude, hn::Set(i, 0x7f800000)), magnitude, rounded);
   return hn::BitCast(f, hn::Or(rounded, sign));
+#endif
 }
 
 /// What is the same for all weights of a call.
