@@ -36,6 +36,11 @@ BroadcastIndex::BroadcastIndex(const Shape& own, const Shape& target) {
     }
   }
   if (!axes_.empty() && axes_.front().stride == 0) run_ = axes_.front().extent;
+  std::uint64_t size = 1;
+  for (const Axis& axis : axes_) {
+    size *= axis.extent;
+    if (axis.stride != 0) period_ = size;
+  }
 }
 
 std::uint64_t BroadcastIndex::at(std::uint64_t flat) const noexcept {

@@ -21,6 +21,9 @@ class BroadcastIndex {
   /// How many target elements in a row share one own element: flat indices [k run, (k + 1) run).
   std::uint64_t run() const noexcept { return run_; }
 
+  /// After how many target elements the own elements repeat: at(flat) = at(flat % period()). At least 1.
+  std::uint64_t period() const noexcept { return period_; }
+
   /// The own element of target element `flat`, both counted row-major.
   std::uint64_t at(std::uint64_t flat) const noexcept;
 
@@ -34,6 +37,7 @@ class BroadcastIndex {
   };
   std::vector<Axis> axes_;  ///< innermost first; neighbours that walk alike are one
   std::uint64_t run_ = 1;
+  std::uint64_t period_ = 1;
 };
 
 }  // namespace weightmill

@@ -40,6 +40,7 @@ TEST(Broadcast, IndexIsTheDefinitions) {
       EXPECT_EQ(index.at(i), slow_index(own, target, i));
       EXPECT_EQ(all[i], index.at(i));
       EXPECT_EQ(index.at(i), index.at(i / index.run() * index.run()));
+      EXPECT_EQ(index.at(i), index.at(i % index.period()));
     }
   }
 }
@@ -47,6 +48,12 @@ TEST(Broadcast, IndexIsTheDefinitions) {
 TEST(Broadcast, AnAxisThatTheTargetLacksIsReadAtItsStart) {
   EXPECT_EQ(BroadcastIndex({3, 1}, {1, 8}).at(5), 0u);
   EXPECT_EQ(BroadcastIndex({3, 8}, {8}).at(5), 5u);
+}
+
+TEST(Broadcast, PeriodIsTheTailThatTheOwnAxesSpan) {
+  EXPECT_EQ(BroadcastIndex({1, 4}, {3, 4}).period(), 4u);
+  EXPECT_EQ(BroadcastIndex({3, 1}, {3, 4}).period(), 12u);
+  EXPECT_EQ(BroadcastIndex({}, {3, 4}).period(), 1u);
 }
 
 TEST(Broadcast, ShapesFollowNumpysRule) {

@@ -9,6 +9,7 @@
 #include "broadcast.h"
 #include "code_writer.h"
 #include "fake_quantize.h"
+#include "step_meter.h"
 #include "zero_point.h"
 #include "zero_point_walk.h"
 
@@ -33,7 +34,9 @@ class Fold final : public ConstantFold {
     std::vector<std::int32_t> codes(count);
     without_zero_points(first, codes);
     write_codes(code_type(), codes, /*first_high=*/false, out);
-    return {};
+    BlockResult result;
+    result.error = error_of(first, codes);
+    return result;
   }
 
   bool every_code_can(const Reading& reading) const;
@@ -45,10 +48,27 @@ class Fold final : public ConstantFold {
     return drop_zero_points(rule_, index_, zero_at, first, codes);
   }
 
+  StepError error_of(std::uint64_t first, std::span<const std::int32_t> stored) const;
+
   IntegerChain chain_;
   ZeroPointRule rule_;
   BroadcastIndex index_;
 };
+
+/// How far codes are from what the graph's Subtract gave.
+StepError Fold::error_of(std::uint64_t first, std::span<const std::int32_t> stored) const {
+  StepError error;
+  std::vector<std::int32_t> before(stored.size());
+  read_codes(chain_.codes.dtype, chain_.codes.bytes, first, before);
+  const Precision grid = rule_.arithmetic();
+  const double largest = std::ldexp(1.0, static_cast<int>(size_bits(chain_.codes.dtype)));
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    const float zero_point = number_at(chain_.zero_point, index_.at(first + i));
+    const double difference = grid.round(static_cast<float>(before[i]) - zero_point);
+    error.add(std::abs(stored[i] - difference), step_bound(grid.unit_roundoff(), zero_point, largest));
+  }
+  return error;
+}
 
 bool Fold::every_code_can(const Reading& reading) const {
   for (std::uint64_t i = 0; i < chain_.zero_point.size; ++i) {

@@ -82,8 +82,7 @@ float number_at(const Numbers& numbers, std::uint64_t index) noexcept {
   return value;
 }
 
-float Precision::round(float x) const noexcept {
-  if (type == DType::f32) return x;
+float Precision::round_to_half(float x) const noexcept {
   return type == DType::f16 ? from_f16(to_f16(x)) : from_bf16(half_bits(*this, x));
 }
 

@@ -32,12 +32,15 @@ struct Precision {
   /// off.
   bool bf16_cut_or_add = false;
 
-  float round(float x) const noexcept;
+  float round(float x) const noexcept { return type == DType::f32 ? x : round_to_half(x); }
   /// Half the distance of neighbouring numbers, relative to them: 2^-24, 2^-11 or 2^-8.
   double unit_roundoff() const noexcept;
   unsigned size_bytes() const noexcept { return type == DType::f32 ? 4 : 2; }
   /// round(x) as little-endian bytes; `out` holds size_bytes().
   void store(float x, std::uint8_t* out) const noexcept;
+
+ private:
+  float round_to_half(float x) const noexcept;
 };
 
 }  // namespace weightmill

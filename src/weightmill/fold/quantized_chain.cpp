@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,6 +14,7 @@
 #include "fake_quantize.h"
 #include "limits_check.h"
 #include "quantizer.h"
+#include "step_meter.h"
 #include "zero_point.h"
 #include "zero_point_walk.h"
 
@@ -47,6 +50,8 @@ class Fold final : public ConstantFold {
         rule_(semantics, code_type_, {chain.arithmetic, semantics == FoldSemantics::openvino}),
         zero_index_(chain.zero_point.shape, chain.quantize.weights.shape) {
     if (chain.subtracts) zero_point_ = ZeroPoint::kept;
+    if (semantics == FoldSemantics::openvino)
+      definition_.emplace(chain.quantize, FoldSemantics::strict, chain.quantize.weights.shape, 0);
   }
 
   DType code_type() const noexcept override { return code_type_; }
@@ -59,8 +64,10 @@ class Fold final : public ConstantFold {
 
   BlockResult codes(std::uint64_t first, std::uint64_t count, std::span<std::uint8_t> out) const override {
     std::vector<std::int32_t> codes(count);
-    const BlockResult result = quantized(first, codes);
+    BlockResult result = quantized(first, codes);
+    const std::vector<float> defined = defined_codes(first, codes);
     if (zero_point_ == ZeroPoint::dropped) without_zero_points(first, codes);
+    result.error = error_of(first, codes, defined);
     write_codes(code_type_, codes, semantics_ == FoldSemantics::mo2021, out);
     return result;
   }
@@ -74,6 +81,8 @@ class Fold final : public ConstantFold {
  private:
   BlockResult quantized(std::uint64_t first, std::span<std::int32_t> codes) const;
   std::int32_t code_of(float value, BlockResult& result) const;
+  std::vector<float> defined_codes(std::uint64_t first, std::span<const std::int32_t> codes) const;
+  StepError error_of(std::uint64_t first, std::span<const std::int32_t> stored, std::span<const float> defined) const;
   bool every_code_can_drop_it(const Reading& reading) const;
   bool without_zero_points(std::uint64_t first, std::span<std::int32_t> codes) const {
     const auto zero_at = [&](std::uint64_t i) { return number_at(chain_.zero_point, i); };
@@ -84,6 +93,7 @@ class Fold final : public ConstantFold {
   FoldSemantics semantics_;
   DType code_type_;
   Quantizer quantizer_;
+  std::optional<Quantizer> definition_;  ///< where the semantics may give other codes than the graph itself
   ZeroPointRule rule_;
   BroadcastIndex zero_index_;
   ZeroPoint zero_point_ = ZeroPoint::none;
@@ -119,6 +129,35 @@ BlockResult Fold::quantized(std::uint64_t first, std::span<std::int32_t> codes) 
   result.saw_nan = quantizer_.values(first, semantics_ == FoldSemantics::openvino && chain_.subtracts, values);
   for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = code_of(values[i], result);
   return result;
+}
+
+/// What the graph's Convert makes of the FakeQuantize's output. `codes`: what the fold makes of it.
+std::vector<float> Fold::defined_codes(std::uint64_t first, std::span<const std::int32_t> codes) const {
+  std::vector<float> defined(codes.size());
+  if (!definition_) {
+    std::ranges::transform(codes, defined.begin(), [](std::int32_t code) { return static_cast<float>(code); });
+    return defined;
+  }
+  definition_->values(first, /*as_codes=*/false, defined);
+  for (float& value : defined) value = whole_value(value, /*is_openvino=*/false, chain_.subtracts);
+  return defined;
+}
+
+/// How far the chain's integers, with their zero point subtracted, are from what they were in the graph.
+StepError Fold::error_of(std::uint64_t first, std::span<const std::int32_t> stored,
+                         std::span<const float> defined) const {
+  StepError error;
+  const Precision grid = rule_.arithmetic();
+  const double largest = std::ldexp(1.0, static_cast<int>(size_bits(code_type_)));
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    if (std::isnan(defined[i])) continue;  // there is no right code
+    const float zero_point = chain_.subtracts ? number_at(chain_.zero_point, zero_index_.at(first + i)) : 0;
+    const float code = static_cast<float>(stored[i]);
+    const float after = zero_point_ == ZeroPoint::kept ? grid.round(code - zero_point) : code;
+    const float before = chain_.subtracts ? grid.round(defined[i] - zero_point) : defined[i];
+    error.add(std::abs(static_cast<double>(after) - before), step_bound(grid.unit_roundoff(), zero_point, largest));
+  }
+  return error;
 }
 
 bool Fold::every_code_can_drop_it(const Reading& reading) const {

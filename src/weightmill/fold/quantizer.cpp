@@ -12,6 +12,8 @@ namespace {
 constexpr std::size_t kChunk = 4096;
 /// Shorter runs of equal limits are spread out one by one: a call for each costs more.
 constexpr std::uint64_t kShortRun = 64;
+/// Limits that repeat after at most so many elements are kept: 1 MiB.
+constexpr std::uint64_t kMaxPeriod = 1 << 16;
 
 std::uint64_t product(const Shape& shape) {
   std::uint64_t size = 1;
@@ -48,6 +50,30 @@ Quantizer::Quantizer(const FakeQuantize& operation, FoldSemantics semantics, con
            .low = low_code,
            .half_up = semantics == FoldSemantics::mo2021,
            .in_f16 = arithmetic_.type == DType::f16};
+  keep_period(target);
+}
+
+CodeLimitRows Quantizer::LimitRows::part(std::size_t first, std::size_t count) const {
+  const auto of = [&](const std::vector<float>& all) { return std::span(all).subspan(first, count); };
+  return {of(below), of(above), of(origin), of(range)};
+}
+
+void Quantizer::LimitRows::push(const CodeLimits& limits) {
+  below.push_back(limits.below);
+  above.push_back(limits.above);
+  origin.push_back(limits.origin);
+  range.push_back(limits.range);
+}
+
+bool Quantizer::has_long_runs() const noexcept {
+  return std::min(low_index_.run(), high_index_.run()) >= kShortRun ||
+         (operation_.input_low.size == 1 && operation_.input_high.size == 1);
+}
+
+void Quantizer::keep_period(const Shape& target) {
+  const std::uint64_t period = std::max(low_index_.period(), high_index_.period());  // one divides the other
+  if (has_long_runs() || period > kMaxPeriod || period > product(target) / 2) return;
+  for (std::uint64_t i = 0; i < period; ++i) period_.push(limits_at(i));
 }
 
 CodeLimits Quantizer::limits(float low, float high) const noexcept {
@@ -80,13 +106,14 @@ const std::uint8_t* Quantizer::load_weights(std::uint64_t first, std::span<float
 
 bool Quantizer::codes(std::uint64_t first, std::span<std::uint8_t> codes) const {
   std::array<float, kChunk> buffer;
-  const bool long_runs = std::min(low_index_.run(), high_index_.run()) >= kShortRun ||
-                         (operation_.input_low.size == 1 && operation_.input_high.size == 1);
+  const auto code = has_long_runs()           ? &Quantizer::code_runs
+                    : period_.below.empty() ? &Quantizer::code_each
+                                            : &Quantizer::code_periods;
   bool saw_nan = false;
   for (std::size_t done = 0; done < codes.size(); done += kChunk) {
     const auto part = codes.subspan(done, std::min(kChunk, codes.size() - done));
     const std::uint8_t* weights = load_weights(first + done, std::span(buffer).first(part.size()));
-    saw_nan |= long_runs ? code_runs(weights, first + done, part) : code_each(weights, first + done, part);
+    saw_nan |= (this->*code)(weights, first + done, part);
   }
   return saw_nan;
 }
@@ -109,15 +136,24 @@ bool Quantizer::code_runs(const std::uint8_t* weights, std::uint64_t first, std:
 }
 
 bool Quantizer::code_each(const std::uint8_t* weights, std::uint64_t first, std::span<std::uint8_t> codes) const {
-  std::array<float, kChunk> below, above, origin, range;
+  LimitRows rows;
   std::vector<std::uint64_t> low(codes.size()), high(codes.size());
   low_index_.fill(first, low);
   high_index_.fill(first, high);
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    const CodeLimits own = limits(number_at(operation_.input_low, low[i]), number_at(operation_.input_high, high[i]));
-    below[i] = own.below, above[i] = own.above, origin[i] = own.origin, range[i] = own.range;
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    rows.push(limits(number_at(operation_.input_low, low[i]), number_at(operation_.input_high, high[i])));
+  return quantize_each(weights, rows.part(0, codes.size()), rule_, codes);
+}
+
+bool Quantizer::code_periods(const std::uint8_t* weights, std::uint64_t first, std::span<std::uint8_t> codes) const {
+  const std::size_t period = period_.below.size();
+  bool saw_nan = false;
+  for (std::size_t i = 0; i < codes.size();) {
+    const std::size_t at = (first + i) % period, n = std::min(codes.size() - i, period - at);
+    saw_nan |= quantize_each(weights + 4 * i, period_.part(at, n), rule_, codes.subspan(i, n));
+    i += n;
   }
-  return quantize_each(weights, {below, above, origin, range}, rule_, codes);
+  return saw_nan;
 }
 
 bool Quantizer::wide_codes(std::uint64_t first, std::span<std::int32_t> codes) const {

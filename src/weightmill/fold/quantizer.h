@@ -15,6 +15,13 @@ namespace weightmill {
 
 /// Turns blocks of weights into steps above the lowest code, as one of the semantics does.  [docs/folding.md §3]
 class Quantizer {
+  /// Limits of neighbouring elements.
+  struct LimitRows {
+    std::vector<float> below, above, origin, range;
+    CodeLimitRows part(std::size_t first, std::size_t count) const;
+    void push(const CodeLimits& limits);
+  };
+
  public:
   /// `target`: the shape of the codes. `low_code` is added to each step.
   Quantizer(const FakeQuantize& operation, FoldSemantics semantics, const Shape& target, std::int32_t low_code);
@@ -35,6 +42,9 @@ class Quantizer {
   const std::uint8_t* load_weights(std::uint64_t first, std::span<float> buffer) const;
   bool code_runs(const std::uint8_t* weights, std::uint64_t first, std::span<std::uint8_t> codes) const;
   bool code_each(const std::uint8_t* weights, std::uint64_t first, std::span<std::uint8_t> codes) const;
+  bool code_periods(const std::uint8_t* weights, std::uint64_t first, std::span<std::uint8_t> codes) const;
+  bool has_long_runs() const noexcept;
+  void keep_period(const Shape& target);
   CodeLimits limits(float low, float high) const noexcept;
   CodeLimits limits_at(std::uint64_t flat) const noexcept;
 
@@ -48,6 +58,7 @@ class Quantizer {
   BroadcastIndex weight_index_;
   BroadcastIndex low_index_;
   BroadcastIndex high_index_;
+  LimitRows period_;  ///< of the first elements, after which limits repeat; empty where they do not, or not soon
 };
 
 }  // namespace weightmill

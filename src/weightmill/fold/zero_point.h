@@ -22,6 +22,8 @@ class ZeroPointRule {
   ZeroPointRule(FoldSemantics semantics, DType code_type, Precision arithmetic) noexcept
       : semantics_(semantics), code_type_(code_type), arithmetic_(arithmetic) {}
 
+  const Precision& arithmetic() const noexcept { return arithmetic_; }
+
   /// Codes of up to 8 bits.
   bool has_narrow_codes() const noexcept { return size_bits(code_type_) <= 8; }
 
