@@ -56,7 +56,8 @@ def write_big_ir(
     symmetric: bool = True,
     sparse: bool = False,
 ) -> None:
-    """`layers` weights [rows, columns], limits for each row. `sparse`: the weights are holes of the .bin, all zero."""
+    """`layers` weights [rows, columns], limits for each row. `sparse`: but for a few rows the weights are holes of the
+    .bin, which take no room on the disk."""
     xml, offset = _Xml(), 0
     width = 4 if dtype == "f32" else 2
     precision = _PRECISIONS[dtype]
@@ -65,13 +66,11 @@ def write_big_ir(
     block = random.standard_normal((rows, columns), dtype=np.float32).astype(numpy_type)
     with open(path.with_suffix(".bin"), "wb") as out:
 
-        def constant(name: str, shape: tuple, values: np.ndarray | None) -> int:
+        def constant(name: str, shape: tuple, values: np.ndarray) -> int:
             nonlocal offset
             size = int(np.prod(shape)) * width
-            if values is None:
-                out.seek(offset + size)
-            else:
-                out.write(values.data)
+            out.seek(offset)
+            out.write(values.data)
             data = f'element_type="{dtype}" shape="{", ".join(map(str, shape))}" offset="{offset}" size="{size}"'
             offset += size
             return xml.layer(name, "Const", data, [], (precision, shape))
@@ -79,7 +78,7 @@ def write_big_ir(
         for i in range(layers):
             high = (np.abs(random.standard_normal((rows, 1))) + 2).astype(numpy_type)
             low = -high if symmetric else (-high * np.abs(random.standard_normal((rows, 1)))).astype(numpy_type)
-            weights = None if sparse else np.roll(block, i + 1, axis=1)
+            weights = np.roll(block[: 4 if sparse else rows], i + 1, axis=1)
             shape, limit = (rows, columns), (rows, 1)
             inputs = [constant(f"w{i}", shape, weights)]
             inputs += [constant(f"{n}{i}", limit, v) for n, v in (("il", low), ("ih", high), ("ol", low), ("oh", high))]

@@ -43,7 +43,7 @@ def big_model(folder, n_matrices, rows, columns):
 _FOLD = """
 import json, sys, time, weightmill
 wall, cpu = time.perf_counter(), time.process_time()
-report = weightmill.fold(sys.argv[1], sys.argv[2], strict=True, jobs=int(sys.argv[3]))
+report = weightmill.fold(sys.argv[1], sys.argv[2], strict=True, jobs=int(sys.argv[3]), **json.loads(sys.argv[4]))
 # VmHWM is this program's own: ru_maxrss begins with the peak of the process it was forked from.
 peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu,
@@ -51,9 +51,12 @@ print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time()
 """
 
 
-def measured_fold(source, target, jobs=0):
+def measured_fold(source, target, jobs=0, **options):
     """Seconds of wall clock and CPU, and peak resident bytes of the whole process."""
     done = subprocess.run(
-        [sys.executable, "-c", _FOLD, source, target, str(jobs)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", _FOLD, source, target, str(jobs), json.dumps(options)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return json.loads(done.stdout)

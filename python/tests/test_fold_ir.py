@@ -192,23 +192,54 @@ def test_what_is_left_is_named_or_refused(tmp_path):
     assert not list(tmp_path.glob("*strict*"))
 
 
+def fake_quantize(weights, limits, levels):
+    """The definition in float64; and the number of the step, from 0."""
+    il, ih, ol, oh = limits
+    steps = np.rint((np.clip(weights, il, ih) - il) / (ih - il) * (levels - 1))
+    return steps / (levels - 1) * (oh - ol) + ol, steps
+
+
+def weight_quantizer(model):
+    """The FakeQuantize over a constant: its levels, and the five constants in float64."""
+    (node,) = [
+        node
+        for node in model.get_ordered_ops()
+        if node.get_type_name() == "FakeQuantize" and node.input_value(0).get_node().get_type_name() == "Constant"
+    ]
+    values = [source.get_node().get_data().astype(np.float64) for source in node.input_values()]
+    return int(node.get_attributes()["levels"]), values[0], values[1:]
+
+
 @pytest.mark.parametrize("name", ["levels255", "levels256", "asym"])
 def test_bug_report_of_float_weights_in_an_int8_model(tmp_path, name):
-    """The four demands: the integers of FakeQuantize, no zero points, exact results, a quarter of the size."""
+    """Line by line of the report's right behaviour."""
     if not BUGS.exists():
         pytest.skip("bug reports are not installed beside the checkout")
     source = BUGS / f"{name}.xml"
     before = CORE.read_model(source)
     report = weightmill.fold(source, tmp_path / "out.xml", strict=True)
     after = CORE.read_model(tmp_path / "out.xml")
-    ((kind, _, codes, _, zero),) = ir_models.dequantizations(after).values()
-    assert zero is None
-    assert (kind, min(codes) >= (-127 if name == "levels255" else -128)) == ("u8" if name == "asym" else "i8", True)
-    assert report.tensors[0].max_error_steps / 127 < 1e-6, "relative to the largest weight"
+    ((kind, shape, codes, (scale_shape, scale), zero),) = ir_models.dequantizations(after).values()
+    # 1: the very integers of FakeQuantize, and its output within 1e-6.
+    levels, weights, limits = weight_quantizer(before)
+    wanted, steps = fake_quantize(weights, limits, levels)
+    codes = np.array(codes).reshape(shape)
+    np.testing.assert_array_equal(codes, steps - (0 if name == "asym" else levels // 2))
+    values = codes.astype(np.float32) * np.frombuffer(scale, np.float32).reshape(scale_shape)
+    np.testing.assert_allclose(values, wanted, rtol=0, atol=1e-6 * np.abs(wanted).max())
+    # 2: no zero points, and the code -128 only where there are 256 levels.
+    assert zero is None and kind == ("u8" if name == "asym" else "i8")
+    assert (codes.min() >= 0) if name == "asym" else (codes.min() == -(levels // 2))
+    # 3: exact, and the report says so.
+    assert report.tensors[0].max_error_steps < 1e-4 and not report.tensors[0].zero_point_kept
+    # 4: a quarter of the bytes, and nothing left for a second pass.
+    n_weights = codes.size
+    assert report.tensors[0].bytes_after == n_weights and report.tensors[0].bytes_before == 4 * n_weights
     assert (tmp_path / "out.bin").stat().st_size <= source.with_suffix(".bin").stat().st_size / 3.5
-    x = np.load(BUGS / "x.npy").astype(np.float32).reshape(-1)[:8].reshape(1, 8)
-    if list(before.inputs[0].shape) == [1, 8]:
-        # The plug-in multiplies uint8 weights in another order than float ones.
-        np.testing.assert_allclose(outputs(after, [x])[0], outputs(before, [x])[0], rtol=1e-6, atol=1e-7)
     weightmill.fold(tmp_path / "out.xml", tmp_path / "again.xml")
-    assert (tmp_path / "again.bin").read_bytes() == (tmp_path / "out.bin").read_bytes()
+    for suffix in (".xml", ".bin"):
+        assert (tmp_path / f"again{suffix}").read_bytes() == (tmp_path / f"out{suffix}").read_bytes()
+    # The whole model gives the same; the plug-in multiplies uint8 weights in another order than float ones.
+    shape = list(before.inputs[0].shape)
+    x = np.resize(np.load(BUGS / "x.npy").astype(np.float32), shape)
+    np.testing.assert_allclose(outputs(after, [x])[0], outputs(before, [x])[0], rtol=1e-6, atol=1e-6)

@@ -18,6 +18,7 @@ from onnx_engine import assert_same_results
 from onnx_models import dequantized, model, value
 
 BUGS = pathlib.Path(__file__).parents[3] / "shared" / "bugs"
+PROGRAM = pathlib.Path(sys.executable).parent / "weightmill"
 
 
 def weights_model(shape=(64, 48)):
@@ -261,19 +262,29 @@ def test_full_disk_leaves_nothing(external):
 
 @pytest.mark.skipif(not (BUGS / "13_external_data").is_dir(), reason="bugs/13_external_data not installed")
 def test_report_13(tmp_path):
+    """Its numbered lines, by the program, from another directory."""
     source = BUGS / "13_external_data" / "sub"
-    weightmill.fold(source / "ext.onnx", tmp_path / "a.onnx")
-    weightmill.fold(source / "model.onnx", tmp_path / "b.onnx")
+    files = sorted(path.name for path in source.iterdir())
+
+    def fold(name, target):
+        command = [PROGRAM, "fold", source / f"{name}.onnx", "-o", tmp_path / target, "--quiet"]
+        done = subprocess.run(command, cwd="/", capture_output=True, text=True)
+        return done.returncode, done.stderr
+
+    # 1
+    assert fold("ext", "a.onnx")[0] == fold("model", "b.onnx")[0] == 0
     assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
+    # 2, 3, 4: exit status 3 is that of a file that is not as it should be.
     for name, words in {
         "ext_missing": ("tensor w", "nowhere.bin", str(source)),
         "ext_short": ("tensor w", "4608 bytes at offset 0", "short.bin has 1000"),
         "ext_escape": ("tensor w", "outside the model's directory"),
     }.items():
-        with pytest.raises(weightmill.Error) as error:
-            weightmill.fold(source / f"{name}.onnx", tmp_path / "c.onnx")
-        assert error.value.code == "bad_file" and all(word in str(error.value) for word in words)
+        status, message = fold(name, "c.onnx")
+        assert status == 3 and all(word in message for word in words), message
+    # 6: no file is left, neither beside the output nor beside the input.
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.onnx", "b.onnx"]
+    assert sorted(path.name for path in source.iterdir()) == files
 
 
 def test_memory_does_not_grow_with_external_data(tmp_path):
