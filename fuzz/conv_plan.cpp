@@ -53,8 +53,7 @@ Shape take_shape(Bytes& bytes, bool spoil) {
 void plan_all(const ConvRequest& request) {
   const QuantizedConv plan = plan_conv(request);
   engine_view(plan);
-  const double tolerance = request.policy == PlanPolicy::classic ? 0x1p-7 : 1e-12;
-  if (!verify_plan(plan, {tolerance}).empty()) std::abort();
+  if (!verify_plan(plan).empty()) std::abort();
   search_output_scale(request, {.n_candidates = 2});
 }
 
@@ -76,6 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   request.relu_workaround = has(5);
   request.allow_int32 = has(6);
   request.allow_zero_output = has(7);
+  request.multiplier = has(12) ? MultiplierRule::exact : has(13) ? MultiplierRule::nearest : MultiplierRule::by_policy;
   const auto extent = [&](int from_last) {
     return static_cast<std::size_t>(request.weight_shape.rbegin()[from_last] & 7);
   };

@@ -62,6 +62,7 @@ struct HeldRequest {
     request.output = {get<double>(fields, "output_low"), get<double>(fields, "output_high")};
     request.mode = conv_mode_of(get<std::string>(fields, "mode"));
     request.policy = policy_named(get<std::string>(fields, "policy"));
+    request.multiplier = multiplier_named(get<std::string>(fields, "multiplier"));
     request.per_channel = get<bool>(fields, "per_channel");
     request.asymmetric = get<bool>(fields, "asymmetric");
     request.int16_input = get<bool>(fields, "int16_input");
@@ -74,6 +75,13 @@ struct HeldRequest {
     if (policy == "fixed") return PlanPolicy::fixed;
     if (policy == "classic") return PlanPolicy::classic;
     fail(ErrorCode::bad_option, "policy", "there is no policy '" + policy + "'; use fixed or classic");
+  }
+
+  static MultiplierRule multiplier_named(const std::string& rule) {
+    if (rule == "by_policy") return MultiplierRule::by_policy;
+    if (rule == "exact") return MultiplierRule::exact;
+    if (rule == "nearest") return MultiplierRule::nearest;
+    fail(ErrorCode::bad_option, "multiplier", "there is no rule '" + rule + "'; use by_policy, exact or nearest");
   }
 };
 
@@ -92,12 +100,15 @@ std::function<double(const QuantizedConv&)> noise_of(const std::optional<nb::cal
   };
 }
 
-nb::tuple search_held(const nb::dict& fields, unsigned n_candidates, const std::optional<nb::callable>& measured_noise) {
+nb::tuple search_held(const nb::dict& fields, unsigned n_candidates, bool try_multipliers,
+                      const std::optional<nb::callable>& measured_noise) {
   const HeldRequest held(fields);
   ScaleChoice choice;
   {
     const nb::gil_scoped_release release;
-    ScaleSearch search{.n_candidates = n_candidates, .measured_noise = noise_of(measured_noise)};
+    ScaleSearch search{.n_candidates = n_candidates,
+                       .try_multipliers = try_multipliers,
+                       .measured_noise = noise_of(measured_noise)};
     if (held.input_square) search.input_square = floats_of(*held.input_square);
     choice = search_output_scale(held.request, search);
   }
@@ -128,6 +139,7 @@ nb::dict fields_of(const QuantizedConv& plan) {
   fields["mode"] = std::string(name_of(plan.mode));
   fields["requant"] = std::string(name_of(plan.requant));
   fields["per_channel"] = plan.per_channel;
+  fields["exact_gain"] = plan.exact_gain;
   fields["input_dtype"] = std::string(name_of(plan.input_dtype));
   fields["output_dtype"] = std::string(name_of(plan.output_dtype));
   fields["input"] = nb::make_tuple(plan.input.steps_per_unit, plan.input.zero_point);
@@ -203,13 +215,13 @@ void bind_quantize(nb::module_& m) {
       .def("fields", &fields_of, "() -> dict of the record's fields, arrays flat.")
       .def("diagnostics", [](const QuantizedConv& plan) { return diagnostics_of(plan.diagnostics); },
            "() -> [(code, cause, remedy, [(channel, bits lost)])].")
-      .def("verify", [](const QuantizedConv& plan, double tolerance) { return verify_plan(plan, {tolerance}); },
-           nb::arg("gain_tolerance"), "Largest relative error of a gain -> list of str, the broken promises.")
+      .def("verify", [](const QuantizedConv& plan) { return verify_plan(plan); },
+           "() -> list of str, the broken promises.")
       .def("engine_view", &view_of, nb::arg("snap_gain"),
            "bool -> (input scale, weight scales, output scale, int64 bias).");
   m.def("plan_conv", &plan_held, nb::arg("fields"), "Fields of a request -> QuantizedConv. Raises Error.");
   m.def("search_output_scale", &search_held, nb::arg("fields"), nb::arg("n_candidates"),
-        nb::arg("measured_noise").none(),
+        nb::arg("try_multipliers"), nb::arg("measured_noise").none(),
         "Fields of a request -> (QuantizedConv, range factor, noise, noise without search). Raises Error.");
   m.def("plan_weights", &plan_weights_held, nb::arg("weights").noconvert(), nb::arg("name"), nb::arg("bits"),
         nb::arg("per_channel"), nb::arg("group_size"), "float32 [.., I, G, O] -> dict. Raises Error.");

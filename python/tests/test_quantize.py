@@ -66,7 +66,7 @@ def test_golden_plans_and_their_outputs(case, arrays):
     np.testing.assert_array_equal(plan.bias_steps_per_unit, arrays[f"{case['id']}_bscale"])
     bias = arrays[f"{case['id']}_qb"]
     assert np.abs(plan.bias.astype(np.int64) - bias).max() <= case["bias_tol"]
-    assert plan.verify(2**-7 if case["policy"] == "classic" else 1e-12) == []
+    assert plan.verify() == []
     if (plan.bias == bias).all():
         codes = plan.simulate(arrays[f"{case['id']}_x"], **geometry_of(case))
         np.testing.assert_array_equal(codes, arrays[f"{case['id']}_y"])
@@ -142,6 +142,7 @@ BIAS = RNG.normal(size=6).astype(np.float32)
         (dict(relu_workaround=True), "E_RELU_MODE"),
         (dict(output_range=(0.0, 0.0)), "E_ZERO_OUTPUT"),
         (dict(policy="best"), "policy"),
+        (dict(multiplier="best"), "multiplier"),
         (dict(weights=WEIGHTS.astype(np.float64)), "float64"),
     ],
 )
@@ -224,6 +225,20 @@ def test_search_expects_no_more_noise_than_without():
     assert choice.noise <= choice.noise_without
     assert 1 <= choice.range_factor < 2
     assert choice.plan.verify() == []
+
+
+def test_search_keeps_the_better_multiplier():
+    request = dict(weights=WEIGHTS, bias=BIAS, input_quant=(0.05, 3), output_range=(-4.0, 4.0), mode="mult7_i16")
+    gains = lambda plan: plan.multiplier * 2.0**-plan.shift
+    exact, nearest = (weightmill.plan_conv(**request, multiplier=rule) for rule in ("exact", "nearest"))
+    assert exact.exact_gain and not nearest.exact_gain
+    assert np.abs(nearest.weights).max((0, 1, 2, 3)).min() == 127
+    np.testing.assert_allclose(gains(nearest) * nearest.input.steps_per_unit * nearest.weight_steps_per_unit,
+                               nearest.output.steps_per_unit, rtol=2**-7)
+    for wanted in (exact, nearest):
+        noise = lambda plan: float(plan.exact_gain != wanted.exact_gain)
+        choice = weightmill.search_output_scale(**request, n_candidates=1, measured_noise=noise)
+        np.testing.assert_array_equal(choice.plan.weights, wanted.weights)
 
 
 def test_search_takes_the_plan_that_measures_best():

@@ -66,12 +66,13 @@ class ConvPlan:
     bias: int32 [C], zero-point terms included except in mult31 modes; real_bias: float64 [C], real units.
     multiplier, shift: [L], accumulator to output steps, empty in mult31 modes, where engines make them of the scales.
     weight_steps_per_unit, bias_steps_per_unit: float64 [L]; weight_scale: float32 [C] in mult31 modes, else empty.
-    intrinsic_shift, weight_drop: [L]. The mode may differ from the one asked for (ReLU fallback).
+    intrinsic_shift, weight_drop: [L]. exact_gain: not a 7-bit multiplier rounded to nearest. The mode may differ from the one asked for (ReLU fallback).
     """
 
     mode: str
     requant: str
     per_channel: bool
+    exact_gain: bool
     input_dtype: str
     output_dtype: str
     input: Grid
@@ -95,9 +96,9 @@ class ConvPlan:
         """Codes of the diagnostics in their order, without pure information."""
         return [d.code for d in self.diagnostics if not d.code.startswith("I_")]
 
-    def verify(self, gain_tolerance: float = 1e-12) -> list[str]:
-        """The promises of a plan that this one breaks: none for a sound plan. Classic 7-bit multipliers need 2**-7."""
-        return self._record.verify(gain_tolerance)
+    def verify(self) -> list[str]:
+        """The promises of a plan that this one breaks, a sentence each: none for a sound plan."""
+        return self._record.verify()
 
     def engine_view(self, snap_gain: bool = True) -> EngineView:
         """What to write to a TFLite or ONNX file; snap_gain makes the float32 gain the planned power of two exactly."""
@@ -153,6 +154,7 @@ def plan_conv(
     mode: str = "mult31_i8",
     *,
     policy: str = "fixed",
+    multiplier: str = "by_policy",
     per_channel: bool = True,
     asymmetric: bool = True,
     int16_input: bool = False,
@@ -171,6 +173,8 @@ def plan_conv(
     mode: mult31_i8 (what TFLite, ONNX, OpenVINO and Ethos-U run), mult31_i16, mult7_i8, mult7_i16, pow2_i8, pow2_i16,
         pow2_folded_i8, pow2_folded_i16, pow2_folded_i32.
     policy: "fixed", or "classic" for conformance with planners that lack its repairs.
+    multiplier: of mult7 modes: "exact" (fixed: weights shrink by up to 1.6 %), "nearest" (classic: gain off by up to
+        2**-7), or by the policy. Neither is better everywhere: search_output_scale tries both.
     int16_input: the input is int16 (mult31 modes: decided by the mode).
     relu_workaround: an activation is applied by saturation (folded modes).
     allow_int32: pow2_folded_i16 per tensor hands on the accumulator.
@@ -178,24 +182,26 @@ def plan_conv(
     input_mean: float32 [G * I], real units; given, the bias is corrected for the rounding of the weights.
     Raises Error with a message that begins "<name>: E_...".
     """
-    fields = _request(weights, bias, input_quant, output_range, mode, policy=policy, per_channel=per_channel,
-                      asymmetric=asymmetric, int16_input=int16_input, relu_workaround=relu_workaround,
-                      allow_int32=allow_int32, allow_zero_output=allow_zero_output, input_mean=input_mean, name=name)
+    fields = _request(weights, bias, input_quant, output_range, mode, policy=policy, multiplier=multiplier,
+                      per_channel=per_channel, asymmetric=asymmetric, int16_input=int16_input,
+                      relu_workaround=relu_workaround, allow_int32=allow_int32, allow_zero_output=allow_zero_output,
+                      input_mean=input_mean, name=name)
     return _plan(_weightmill.plan_conv(fields))
 
 
-def search_output_scale(weights, bias, input_quant, output_range, mode="pow2_i8", *, n_candidates: int = 16,
+def search_output_scale(weights, bias, input_quant, output_range, mode="pow2_i8", *, n_candidates: int = 16, try_multipliers: bool = True,
                         input_square: np.ndarray | None = None, measured_noise: Callable[[ConvPlan], float] | None = None,
                         **options) -> ScaleChoice:
     """Plans a layer at n_candidates output scales within a factor of two and keeps the one of least expected noise.
 
+    try_multipliers: of mult7 modes plan both multiplier rules at each scale.
     input_square: float32 [G * I], mean of the squared input in real units; None: a guess from input_quant.
     measured_noise: called with each plan instead of estimating, say to simulate it on samples; the least result wins.
     The rest as plan_conv.
     """
     fields = _request(weights, bias, input_quant, output_range, mode, input_square=input_square, **options)
     measure = None if measured_noise is None else lambda record: float(measured_noise(_plan(record)))
-    record, *numbers = _weightmill.search_output_scale(fields, n_candidates, measure)
+    record, *numbers = _weightmill.search_output_scale(fields, n_candidates, try_multipliers, measure)
     return ScaleChoice(_plan(record), *numbers)
 
 
@@ -247,7 +253,7 @@ def _agreements(reference, codes, grid, n_channels):
     return _weightmill.agreement(wanted, found, grid.steps_per_unit, grid.zero_point, n_channels)
 
 
-def _request(weights, bias, input_quant, output_range, mode, *, policy="fixed", per_channel=True, asymmetric=True,
+def _request(weights, bias, input_quant, output_range, mode, *, policy="fixed", multiplier="by_policy", per_channel=True, asymmetric=True,
              int16_input=False, relu_workaround=False, allow_int32=False, allow_zero_output=False, input_mean=None,
              input_square=None, name="layer") -> dict:
     grid = input_quant if isinstance(input_quant, Grid) else _grid(*input_quant, name)
@@ -264,6 +270,7 @@ def _request(weights, bias, input_quant, output_range, mode, *, policy="fixed", 
         "output_high": float(high),
         "mode": mode,
         "policy": policy,
+        "multiplier": multiplier,
         "per_channel": bool(per_channel),
         "asymmetric": bool(asymmetric),
         "int16_input": bool(int16_input),

@@ -56,6 +56,7 @@ struct QuantizedConv {
   ConvMode mode = ConvMode::mult31_i8;  ///< as planned: a ReLU fallback may have changed the one asked for
   Requant requant = Requant::mult31;
   bool per_channel = true;
+  bool exact_gain = true;               ///< false: 7-bit multipliers rounded to nearest, gains off by up to 2^-7
   DType input_dtype = DType::i8;        ///< i8 or i16
   DType output_dtype = DType::i8;       ///< i8, i16 or i32
   Grid input;

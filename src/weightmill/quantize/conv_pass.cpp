@@ -132,12 +132,17 @@ Lane ConvPass::ideal_lane(double peak) const {
   const Pow2Split split = split_pow2(lane.gain);
   if (!traits_.multiplier) {
     make_pow2(lane, split);
-  } else if (fixed()) {
+  } else if (exact_gain()) {
     make_mult7_exact(lane, split);
   } else {
     make_mult7_nearest(lane, split);
   }
   return lane;
+}
+
+bool ConvPass::exact_gain() const noexcept {
+  const MultiplierRule rule = layer_.request.multiplier;
+  return !traits_.multiplier || rule == MultiplierRule::exact || (rule == MultiplierRule::by_policy && fixed());
 }
 
 // §4.2 ----------------------------------------------------------------------------------------------------------------
@@ -392,6 +397,7 @@ QuantizedConv ConvPass::take_plan() && {
   plan.mode = knobs_.mode;
   plan.requant = traits_.folded ? Requant::folded : Requant::after_shift;
   plan.per_channel = layer_.request.per_channel;
+  plan.exact_gain = exact_gain();
   plan.input_dtype = layer_.int16_input ? DType::i16 : DType::i8;
   plan.output_dtype = output_dtype_;
   plan.input = layer_.request.input;

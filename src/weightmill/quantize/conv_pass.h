@@ -70,6 +70,7 @@ class ConvPass {
   void note(DiagnosticCode code, std::vector<ChannelEffect> channels = {});
   std::int64_t channel_name(std::size_t lane) const noexcept;
   bool fixed() const noexcept { return layer_.request.policy == PlanPolicy::fixed; }
+  bool exact_gain() const noexcept;
 
   const Layer& layer_;
   Knobs& knobs_;

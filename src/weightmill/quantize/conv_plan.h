@@ -14,6 +14,13 @@ namespace weightmill {
 /// `classic` is for conformance with planners that do not.  [docs/quantization.md §8]
 enum class PlanPolicy : std::uint8_t { classic, fixed };
 
+/// How a 7-bit multiplier is made. Neither is better everywhere; search_output_scale tries both.
+enum class MultiplierRule : std::uint8_t {
+  by_policy,  ///< fixed: exact; classic: nearest
+  exact,      ///< rounded up, and the weights shrink by up to 1.6 % to make the gain exact
+  nearest,    ///< the peak weight stays on 127, the gain is off by up to 2^-7
+};
+
 /// Values in [low, high], real units.
 struct RealRange {
   double low = 0;
@@ -32,6 +39,7 @@ struct ConvRequest {
   RealRange output;                     ///< what the output was seen to take; widened to contain 0
   ConvMode mode = ConvMode::mult31_i8;
   PlanPolicy policy = PlanPolicy::fixed;
+  MultiplierRule multiplier = MultiplierRule::by_policy;  ///< of mult7 modes
   bool per_channel = true;              ///< one weight scale for each output channel
   bool asymmetric = true;               ///< the output may have a zero point; mult31_i16 is always symmetric
   bool int16_input = false;             ///< mult31 modes: the input has the type of the output, whatever this says

@@ -43,6 +43,15 @@ std::vector<double> weight_units(const QuantizedConv& plan) {
   return unit;
 }
 
+/// What a rounded multiplier makes of the bias, in real units.
+double bias_error(const QuantizedConv& plan, std::size_t channel) {
+  if (plan.exact_gain) return 0;
+  const std::size_t lane = plan.per_channel ? channel : 0;
+  const auto [multiplier, shift] = plan.gain[lane];
+  const double gain = std::ldexp(static_cast<double>(multiplier), -shift);
+  return plan.real_bias[channel] * (1 - plan.bias_steps_per_unit[lane] * gain / plan.output.steps_per_unit);
+}
+
 /// Expected mean square error of the output over all channels.
 double expected_noise(const Layer& layer, const QuantizedConv& plan, std::span<const double> input_square) {
   const std::vector<double> unit = weight_units(plan);
@@ -54,8 +63,40 @@ double expected_noise(const Layer& layer, const QuantizedConv& plan, std::span<c
     const double error = static_cast<double>(weight[i]) - static_cast<double>(plan.weight[i]) * unit[c];
     sum += error * error * input_square[c / layer.n_outputs * layer.n_inputs + input];
   }
+  for (std::size_t c = 0; c < plan.real_bias.size(); ++c) sum += bias_error(plan, c) * bias_error(plan, c);
   const double step = 1 / plan.output.steps_per_unit;
   return sum / static_cast<double>(layer.n_channels) + step * step / 12;
+}
+
+struct Candidate {
+  ConvRequest request;
+  double range_factor;
+};
+
+/// The multiplier rules to try, the one that was asked for first.
+std::vector<MultiplierRule> rules_of(const ConvRequest& request, const ScaleSearch& search) {
+  const bool has_multiplier = request.mode == ConvMode::mult7_i8 || request.mode == ConvMode::mult7_i16;
+  if (!search.try_multipliers || !has_multiplier || request.multiplier != MultiplierRule::by_policy) {
+    return {request.multiplier};
+  }
+  const bool fixed = request.policy == PlanPolicy::fixed;
+  return {request.multiplier, fixed ? MultiplierRule::nearest : MultiplierRule::exact};
+}
+
+/// What was asked for, and then the rest.
+std::vector<Candidate> candidates_of(const ConvRequest& request, const ScaleSearch& search) {
+  std::vector<Candidate> candidates;
+  for (unsigned i = 0; i < search.n_candidates; ++i) {
+    const double factor = std::exp2(static_cast<double>(i) / search.n_candidates);
+    const RealRange range{request.output.low * factor, request.output.high * factor};
+    if (!std::isfinite(range.low) || !std::isfinite(range.high)) break;
+    for (const MultiplierRule rule : rules_of(request, search)) {
+      candidates.push_back({request, factor});
+      candidates.back().request.output = range;
+      candidates.back().request.multiplier = rule;
+    }
+  }
+  return candidates;
 }
 
 }  // namespace
@@ -65,19 +106,16 @@ ScaleChoice search_output_scale(const ConvRequest& request, const ScaleSearch& s
   const Layer layer = check_request(request);
   const std::vector<double> squares = input_squares(layer, search);
   ScaleChoice best;
-  for (unsigned i = 0; i < search.n_candidates; ++i) {
-    ConvRequest candidate = request;
-    const double factor = std::exp2(static_cast<double>(i) / search.n_candidates);
-    candidate.output = {request.output.low * factor, request.output.high * factor};
-    if (!std::isfinite(candidate.output.low) || !std::isfinite(candidate.output.high)) break;
-    QuantizedConv plan = plan_conv(candidate);
+  bool first = true;
+  for (const Candidate& candidate : candidates_of(request, search)) {
+    QuantizedConv plan = plan_conv(candidate.request);
     const double noise = search.measured_noise ? search.measured_noise(plan) : expected_noise(layer, plan, squares);
-    if (i == 0) best.noise_without = noise;
-    if (i == 0 || noise < best.noise) {
-      best.plan = std::move(plan);
-      best.range_factor = factor;
-      best.noise = noise;
-    }
+    if (first) best.noise_without = noise;
+    if (!first && !(noise < best.noise)) continue;
+    first = false;
+    best.plan = std::move(plan);
+    best.range_factor = candidate.range_factor;
+    best.noise = noise;
   }
   return best;
 }

@@ -64,6 +64,27 @@ TEST(SearchOutputScale, TakesMeasuredNoiseWhereItIsGiven) {
   EXPECT_LE(choice.noise, choice.noise_without);
 }
 
+TEST(SearchOutputScale, KeepsTheBetterOfTwoMultipliers) {
+  int n_exact = 0, n_nearest = 0;
+  for (const std::uint64_t seed : testkit::seeds(100)) {
+    const Drawn drawn(seed, ConvMode::mult7_i16);
+    const ScaleChoice choice = search_output_scale(drawn.request, {.n_candidates = 1});
+    for (const MultiplierRule rule : {MultiplierRule::exact, MultiplierRule::nearest}) {
+      ConvRequest request = drawn.request;
+      request.multiplier = rule;
+      const ScaleChoice alone = search_output_scale(request, {.n_candidates = 1});
+      EXPECT_EQ(alone.plan.exact_gain, rule == MultiplierRule::exact);
+      EXPECT_LE(choice.noise, alone.noise);
+    }
+    (choice.plan.exact_gain ? n_exact : n_nearest) += 1;
+  }
+  EXPECT_GT(n_exact, 0);
+  EXPECT_GT(n_nearest, 0);
+  const Drawn drawn(1, ConvMode::mult7_i16);
+  const auto without = search_output_scale(drawn.request, {.n_candidates = 1, .try_multipliers = false});
+  EXPECT_TRUE(without.plan.exact_gain);
+}
+
 TEST(SearchOutputScale, RefusesByName) {
   const Drawn drawn(1, ConvMode::pow2_i8);
   EXPECT_THROW(search_output_scale(drawn.request, {.n_candidates = 0}), Error);

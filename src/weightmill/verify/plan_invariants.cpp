@@ -16,7 +16,7 @@ constexpr double kI32High = std::numeric_limits<std::int32_t>::max();
 
 class PlanCheck {
  public:
-  PlanCheck(const QuantizedConv& plan, const PlanTolerance& tolerance) : plan_(plan), tolerance_(tolerance) {}
+  explicit PlanCheck(const QuantizedConv& plan) : plan_(plan), tolerance_(plan.exact_gain ? 1e-12 : 0x1p-7) {}
 
   std::vector<std::string> run() {
     if (!check_sizes()) return std::move(faults_);
@@ -106,10 +106,10 @@ class PlanCheck {
     }
     const double wanted =
         std::ldexp(plan_.output.steps_per_unit / (plan_.input.steps_per_unit * weight), plan_.intrinsic_shift[l]);
-    expect(std::abs(gain - wanted) <= tolerance_.gain * wanted,
+    expect(std::abs(gain - wanted) <= tolerance_ * wanted,
            "lane {} has gain {}; its scales ask for {}", l, gain, wanted);
     const double output = plan_.bias_steps_per_unit[l] * gain;
-    expect(std::abs(output - plan_.output.steps_per_unit) <= tolerance_.gain * plan_.output.steps_per_unit,
+    expect(std::abs(output - plan_.output.steps_per_unit) <= tolerance_ * plan_.output.steps_per_unit,
            "lane {}: bias steps {} are not those of the accumulator", l, plan_.bias_steps_per_unit[l]);
   }
 
@@ -130,7 +130,7 @@ class PlanCheck {
   }
 
   const QuantizedConv& plan_;
-  const PlanTolerance& tolerance_;
+  const double tolerance_;  ///< relative, of gains
   std::size_t n_channels_ = 0;
   std::size_t n_lanes_ = 0;
   std::vector<std::string> faults_;
@@ -138,8 +138,8 @@ class PlanCheck {
 
 }  // namespace
 
-std::vector<std::string> verify_plan(const QuantizedConv& plan, const PlanTolerance& tolerance) {
-  return PlanCheck(plan, tolerance).run();
+std::vector<std::string> verify_plan(const QuantizedConv& plan) {
+  return PlanCheck(plan).run();
 }
 
 }  // namespace weightmill

@@ -73,6 +73,14 @@ TEST(VerifyPlan, FindsWhatAnEngineCannotExpress) {
   EXPECT_EQ(n_faults_after(sound_mult31_plan(), [](QuantizedConv& p) { p.output.steps_per_unit = 1e-10; }), 2u);
 }
 
+TEST(VerifyPlan, AllowsARoundedMultiplierWhereThePlanOwnsUpToIt) {
+  QuantizedConv plan = sound_plan();
+  plan.weight_steps_per_unit[0] = 4.02;
+  EXPECT_EQ(verify_plan(plan).size(), 1u);
+  plan.exact_gain = false;
+  EXPECT_EQ(verify_plan(plan), std::vector<std::string>{});
+}
+
 TEST(VerifyPlan, NamesTheLane) {
   QuantizedConv plan = sound_plan();
   plan.gain[1].shift = 40;
