@@ -29,9 +29,10 @@ auto released(const Work& work) {
   return work();
 }
 
-nb::bytes encode(const Weights& weights, const std::string& effort) {
+nb::bytes encode(const Weights& weights, const std::string& effort, const std::string& forms) {
   const mlw::Effort chosen = effort_named(effort);
-  return to_bytes(released([&] { return mlw::encode(span_of(weights), chosen); }));
+  const mlw::Forms chosen_forms = forms_named(forms);
+  return to_bytes(released([&] { return mlw::encode(span_of(weights), chosen, chosen_forms); }));
 }
 
 auto decode(nb::handle stream, std::size_t max_weights) {
@@ -137,7 +138,8 @@ nb::list decode_to_list(const nb::bytearray& stream) {
 }  // namespace
 
 void bind_codec(nb::module_& m) {
-  m.def("encode", &encode, nb::arg("weights").noconvert(), nb::arg("effort"), "int16 [N] -> bytes. Raises Error.");
+  m.def("encode", &encode, nb::arg("weights").noconvert(), nb::arg("effort"), nb::arg("forms"),
+        "int16 [N] -> bytes. Raises Error.");
   m.def("decode", &decode, nb::arg("stream"), nb::arg("max_weights"), "bytes-like -> int16 [N]. Raises Error.");
   m.def("encode_fast", &encode_fast, nb::arg("weights").noconvert(), nb::arg("force_raw"),
         "int16 [N] -> bytes. Raises Error.");

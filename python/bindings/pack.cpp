@@ -110,13 +110,15 @@ auto brick_indices(const Ohwi& ohwi, const BrickGeometry& geometry, bool fast) {
       released([&] { return fast ? fast_indices(ohwi, geometry) : weightmill::brick_indices(ohwi, geometry); }));
 }
 
-nb::tuple reorder_encode(const Volume& volume, int zero_point, const BrickGeometry& geometry, std::string_view effort) {
+nb::tuple reorder_encode(const Volume& volume, int zero_point, const BrickGeometry& geometry, std::string_view effort,
+                         std::string_view forms) {
   const mlw::Effort chosen = effort_named(effort);
+  const mlw::Forms chosen_forms = forms_named(forms);
   std::size_t n_ordered = 0;
   const auto stream = released([&] {
     const auto order = weightmill::brick_order(ohwi_volume(volume, zero_point), geometry);
     n_ordered = order.size();
-    return mlw::encode(order, chosen);
+    return mlw::encode(order, chosen, chosen_forms);
   });
   return nb::make_tuple(nb::bytearray(stream.data(), stream.size()), n_ordered);
 }
@@ -329,7 +331,7 @@ void bind_orders(nb::module_& m) {
   m.def("brick_indices", &brick_indices, nb::arg("ohwi"), nb::arg("geometry"), nb::arg("fast"),
         "-> int32 [N]. Raises Error.");
   m.def("reorder_encode", &reorder_encode, nb::arg("volume").noconvert(), nb::arg("zero_point"), nb::arg("geometry"),
-        nb::arg("effort"), "int8, uint8 or int16 OHWI -> (bytearray, N). Raises Error.");
+        nb::arg("effort"), nb::arg("forms"), "int8, uint8 or int16 OHWI -> (bytearray, N). Raises Error.");
   m.def("accelerators", &accelerators, "The table, as dictionaries.");
 }
 

@@ -19,10 +19,11 @@ using namespace weightmill;
 namespace {
 
 PackedFolder pack_model(const std::string& model, const std::string& accelerator, const std::string& effort,
-                        const std::string& scaling, const std::string& format, int ofm_block_depth, int ofm_depth_step,
+                        const std::string& forms, const std::string& scaling, const std::string& format, int ofm_block_depth, int ofm_depth_step,
                         int jobs) {
   PackOptions options;
   options.effort = effort_named(effort);
+  options.forms = forms_named(forms);
   options.scaling = named<ScalingRule>(
       "scaling", scaling, {{"2020", ScalingRule::v2020}, {"vela5", ScalingRule::vela5}, {"regor", ScalingRule::regor}});
   options.format = named<FormatChoice>("format", format,
@@ -70,7 +71,7 @@ void bind_pipeline(nb::module_& m) {
           },
           nb::arg("folder"), nb::arg("c_arrays"), nb::call_guard<nb::gil_scoped_release>(),
           "Writes the folder. Raises Error.");
-  m.def("pack_model", &pack_model, nb::arg("model"), nb::arg("accelerator"), nb::arg("effort"), nb::arg("scaling"),
+  m.def("pack_model", &pack_model, nb::arg("model"), nb::arg("accelerator"), nb::arg("effort"), nb::arg("forms"), nb::arg("scaling"),
         nb::arg("format"), nb::arg("ofm_block_depth").noconvert(), nb::arg("ofm_depth_step").noconvert(),
         nb::arg("jobs").noconvert(), "Path of an integer TFLite model -> Packed. Raises Error.");
   m.def("verify_folder", &verify_folder, nb::arg("folder"), nb::arg("model").none(), nb::arg("jobs").noconvert(),

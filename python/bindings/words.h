@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -18,7 +20,16 @@ T named(std::string_view what, std::string_view name, const std::map<std::string
   weightmill::fail(weightmill::ErrorCode::bad_option, what, fmt::format("'{}' is not one of: {}", name, all));
 }
 
+template <class T, std::size_t kCount>
+T named(std::string_view what, std::string_view name, const std::array<weightmill::mlw::Named<T>, kCount>& known) {
+  std::map<std::string_view, T> words;
+  for (const auto& word : known) words.emplace(word.name, word.value);
+  return named<T>(what, name, words);
+}
+
 inline weightmill::mlw::Effort effort_named(std::string_view name) {
-  using weightmill::mlw::Effort;
-  return named<Effort>("effort", name, {{"reference", Effort::reference}, {"regor", Effort::regor}});
+  return named("effort", name, weightmill::mlw::kEffortNames);
+}
+inline weightmill::mlw::Forms forms_named(std::string_view name) {
+  return named("forms", name, weightmill::mlw::kFormsNames);
 }

@@ -6,15 +6,17 @@ from weightmill import _weightmill
 from weightmill._error import Error
 
 
-def encode(weights, effort: str = "reference") -> bytes:
+def encode(weights, effort: str = "reference", forms: str = "proven") -> bytes:
     """Compresses weights for the weight decoder of Ethos-U55, U65 and U85.
 
     weights: N integers in [-255, 255] in the order in which the NPU wants them: an array of any integer type or a list.
-    effort: "reference" gives the bytes of ethosu.mlw_codec, "regor" those of Vela's default compiler core.
+    effort: "reference" gives the bytes of ethosu.mlw_codec, "regor" those of Vela's default compiler core;
+        "fast", "best" and "max" give smaller streams, and never larger ones from "best" on.
+    forms: what these three use of the format: "proven", as Vela's encoders do, or "all" that it allows.
     Returns a multiple of 16 bytes that decode() turns back into the weights; b"" for N = 0.
     Raises Error (bad_request) for a weight out of range, an array that is not one-dimensional or not of integers.
     """
-    return _weightmill.encode(_int16(weights), effort)
+    return _weightmill.encode(_int16(weights), effort, forms)
 
 
 def decode(stream, max_weights: int = _weightmill.max_weights) -> np.ndarray:

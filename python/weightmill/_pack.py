@@ -99,12 +99,13 @@ def reorder_encode(
     traversal: str = "depth_first",
     zero_point: int = 0,
     effort: str = "reference",
+    forms: str = "proven",
     **geometry,
 ) -> tuple[bytearray, int]:
     """encode(brick_order(...)) in one go: the stream and the number of weights it holds, padding included."""
     values = _volume(volume, 4)
     return _weightmill.reorder_encode(
-        values, zero_point, _geometry(accelerator, traversal, ofm_block_depth, **geometry), effort
+        values, zero_point, _geometry(accelerator, traversal, ofm_block_depth, **geometry), effort, forms
     )
 
 

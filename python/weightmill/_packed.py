@@ -34,7 +34,8 @@ def pack(
     accelerator: str = "ethos-u55-256",
     *,
     output: str | os.PathLike[str] | None = None,
-    effort: str = "reference",
+    effort: str = "best",
+    forms: str = "proven",
     scaling: str = "vela5",
     format: str = "smallest",
     ofm_block_depth: int = 0,
@@ -43,13 +44,17 @@ def pack(
 ) -> Packed:
     """Packs all weights of an integer TFLite model.
 
-    `accelerator`: Vela's name of the target. `output`: a folder to write to as well. `effort`: "reference" or "regor".
+    `accelerator`: Vela's name of the target. `output`: a folder to write to as well. `effort`: "fast",
+    "best" or "max" for small streams, "reference" or "regor" for the bytes of Vela's two cores. `forms`: what the first
+    three use of the stream format, "proven" or "all".
     `scaling`: "2020", "vela5" or "regor". `format`: which of U85's stream formats: "smallest", "standard", "sparse",
     "fast". Depths in output channels, 0: chosen. `jobs`: threads, 0: the machine's; the bytes do not depend on it.
     What cannot be packed is in `manifest["not_packed"]` with the reason. Raises Error.
     """
     packed = Packed(
-        _weightmill.pack_model(os.fspath(model), accelerator, effort, scaling, format, ofm_block_depth, ofm_depth_step, jobs)
+        _weightmill.pack_model(
+            os.fspath(model), accelerator, effort, forms, scaling, format, ofm_block_depth, ofm_depth_step, jobs
+        )
     )
     if output is not None:
         packed.write(output)

@@ -15,7 +15,8 @@ def squeeze(
     source: str | os.PathLike[str] | bytes,
     target: str | os.PathLike[str] | bytes | None = None,
     *,
-    effort: str = "vela",
+    effort: str = "best",
+    forms: str = "proven",
     keep_dead: bool = False,
     jobs: int = 1,
 ) -> Any:
@@ -27,18 +28,19 @@ def squeeze(
     around them, and returns the new pair.
     squeeze(data), one bytes object, takes the bytes of such a file and returns the new bytes.
 
-    What would not get smaller comes back as it was. `effort`: "reference" or "regor" for the bytes of Vela's two cores,
-    "vela" for the smaller of both. `keep_dead`: leave zero bytes in that nothing reads. `jobs`: threads, 0: the machine's;
+    What would not get smaller comes back as it was. `effort`: "fast", "best" or "max"; "reference" or "regor" for the
+    bytes of Vela's two cores, "vela" for the smaller of both. `forms`: "proven" for what those encoders use too, "all" for
+    all that the format allows. `keep_dead`: leave zero bytes in that nothing reads. `jobs`: threads, 0: the machine's;
     the bytes do not depend on it. Raises Error for what is damaged or not understood, and then writes nothing.
     """
     if isinstance(source, _BYTES) and target is None:
-        return _weightmill.squeeze_file_bytes(source, effort, keep_dead, jobs)[0]
+        return _weightmill.squeeze_file_bytes(source, effort, forms, keep_dead, jobs)[0]
     if isinstance(source, _BYTES) and isinstance(target, _BYTES):
-        return _weightmill.squeeze_blobs(source, target, effort, keep_dead, jobs)
+        return _weightmill.squeeze_blobs(source, target, effort, forms, keep_dead, jobs)
     if isinstance(source, _BYTES) or isinstance(target, _BYTES):
         raise TypeError("squeeze() takes two paths, or bytes and bytes")
     written = "" if target is None else os.fspath(target)
-    return json.loads(_weightmill.squeeze_path(os.fspath(source), written, effort, keep_dead, jobs))
+    return json.loads(_weightmill.squeeze_path(os.fspath(source), written, effort, forms, keep_dead, jobs))
 
 
 def inspect_compiled(path: str | os.PathLike[str], *, jobs: int = 1) -> dict[str, Any]:

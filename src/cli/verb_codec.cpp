@@ -18,12 +18,14 @@ struct CodecArguments {
   Common common;
   std::string direction, input, output;
   mlw::Effort effort = mlw::Effort::reference;
+  mlw::Forms forms = mlw::Forms::proven;
   bool fast = false, dry_run = false;
   std::optional<std::uint64_t> count;
 };
 
 CodecResult convert(const CodecArguments& arguments, const std::string& output) {
-  if (arguments.direction == "encode") return encode_npy(arguments.input, output, arguments.effort, arguments.fast);
+  if (arguments.direction == "encode")
+    return encode_npy(arguments.input, output, arguments.effort, arguments.forms, arguments.fast);
   if (arguments.fast && !arguments.count)
     fail(ErrorCode::bad_option, "--count", "is missing: a fast stream does not say how many weights it holds");
   return decode_to_npy(arguments.input, output, arguments.fast ? arguments.count : std::nullopt);
@@ -64,6 +66,7 @@ void add_codec(Verbs& verbs) {
       ->required();
   verb.add_option("-o,--output", arguments->output, "encode: stream; decode: .npy array of int16");
   add_word(verb, "--effort", arguments->effort, kEfforts, kEffortHelp, "reference");
+  add_word(verb, "--forms", arguments->forms, kForms, kFormsHelp, "proven");
   verb.add_flag("--fast", arguments->fast, "The fast format of U85");
   verb.add_option("--count", arguments->count, "Weights of a fast stream that is to be decoded");
   verb.add_flag("--dry-run", arguments->dry_run, "Convert and print the sizes, write nothing");

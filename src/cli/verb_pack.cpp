@@ -71,7 +71,8 @@ void add_pack(Verbs& verbs) {
                   "Folder for weights.safetensors and manifest.json; made if need be");
   verb.add_option("--accelerator-config", arguments->accelerator, "Target; `weightmill targets` lists them")
       ->capture_default_str();
-  add_word(verb, "--effort", arguments->options.effort, kEfforts, kEffortHelp, "reference");
+  add_word(verb, "--effort", arguments->options.effort, kEfforts, kEffortHelp, "best");
+  add_word(verb, "--forms", arguments->options.forms, kForms, kFormsHelp, "proven");
   add_word(verb, "--scaling", arguments->options.scaling, kScalings,
            "Whose arithmetic makes multiplier and shift: 2020, vela5, regor", "vela5");
   add_word(verb, "--format", arguments->options.format, kFormats,

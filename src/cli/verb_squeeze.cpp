@@ -7,6 +7,7 @@
 #include <weightmill/pipeline/squeeze.h>
 
 #include "console.h"
+#include "efforts.h"
 #include "progress_bar.h"
 #include "verbs.h"
 
@@ -16,7 +17,7 @@ namespace {
 struct SqueezeArguments {
   Common common;
   std::string input, output, weights, weights_output;
-  std::string effort = "vela";
+  std::string effort = "best", forms = "proven";
   bool keep_dead = false, dry_run = false, list_streams = false;
 };
 
@@ -35,7 +36,7 @@ void require_outputs(const SqueezeArguments& arguments) {
 
 SqueezeReport squeeze_input(const SqueezeArguments& arguments) {
   ProgressBar bar(arguments.common.quiet);
-  const SqueezeOptions options{stream_encoder(arguments.effort), arguments.keep_dead,
+  const SqueezeOptions options{stream_encoder(arguments.effort, arguments.forms), arguments.keep_dead,
                                resolve_jobs(arguments.common.jobs), bar.callback()};
   const std::string output = arguments.dry_run ? "" : arguments.output;
   if (arguments.weights.empty()) return squeeze_file(arguments.input, output, options);
@@ -111,8 +112,11 @@ void add_squeeze(Verbs& verbs) {
   verb.add_option("--weights", arguments->weights, "With a driver payload: the blob of its read-only data");
   verb.add_option("--weights-output", arguments->weights_output, "With --weights: where that blob goes");
   verb.add_option("--effort", arguments->effort,
-                  "Encoder: reference, regor, or vela (the smaller of both for each stream)")
-      ->check(CLI::IsMember({"reference", "regor", "vela"}))
+                  "Encoder: fast, best, max, reference, regor, or vela (the smaller of the last two for each stream)")
+      ->check(CLI::IsMember({"fast", "best", "max", "reference", "regor", "vela"}))
+      ->capture_default_str();
+  verb.add_option("--forms", arguments->forms, kFormsHelp)
+      ->check(CLI::IsMember({"proven", "all"}))
       ->capture_default_str();
   verb.add_flag("--keep-dead", arguments->keep_dead, "Leave zero bytes in that nothing reads");
   verb.add_flag("--streams", arguments->list_streams, "List every stream: bytes and decoding passes, before and after");

@@ -59,7 +59,7 @@ def reorder_encode(
     geometry.ifm_ublock_depth, geometry.ofm_ublock_depth = ifm_ublock_depth, ofm_ublock_depth
     geometry.ofm_block_depth, geometry.ifm_bits = ofm_block_depth, ifm_bitdepth
     geometry.sub_kernel_height, geometry.sub_kernel_width = decomp_h, decomp_w
-    return _weightmill.reorder_encode(volume, 0, geometry, "reference")
+    return _weightmill.reorder_encode(volume, 0, geometry, "reference", "proven")
 
 
 def _int16_volume(input) -> np.ndarray:

@@ -83,7 +83,7 @@ def npu_encode_weights(
     geometry.ifm_bits = ifm_bitdepth
     geometry.ofm_block_depth = ofm_block_depth
     geometry.sub_kernel_width, geometry.sub_kernel_height = 8 // dilation_xy[0], 8 // dilation_xy[1]
-    return _weightmill.reorder_encode(_int16_volume(weights_volume), 0, geometry, "reference")[0]
+    return _weightmill.reorder_encode(_int16_volume(weights_volume), 0, geometry, "reference", "proven")[0]
 
 
 def npu_encode_bias(bias: np.int64, scale: int, shift: int) -> bytearray:

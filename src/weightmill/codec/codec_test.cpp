@@ -12,7 +12,7 @@ namespace {
 
 using Weights = std::vector<std::int16_t>;
 
-constexpr Effort kEfforts[] = {Effort::reference, Effort::regor};
+constexpr Effort kEfforts[] = {Effort::reference, Effort::regor, Effort::fast, Effort::best};
 
 TEST(Codec, RoundTripsAnyWeights) {
   for (const Effort effort : kEfforts) {

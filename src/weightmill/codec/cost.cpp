@@ -13,17 +13,39 @@ std::uint64_t header_bits(const Slice& slice) noexcept {
   return counter.size_bits();
 }
 
-std::uint64_t weights_bits(const Slice& slice) noexcept {
+/// Of the quotients of all indices. 32 bits hold them, and the loops take many indices at a time.
+struct Quotients {
+  std::uint32_t positions = 0, continuations = 0;
+};
+
+Quotients plain_quotients(std::span<const std::uint16_t> indices, unsigned divisor) noexcept {
+  Quotients sum;
+  for (const std::uint16_t index : indices) {
+    const std::uint32_t quotient = std::uint32_t{index} >> divisor;
+    sum.positions += quotient / 2 + 1;
+    sum.continuations += (quotient + 1) / 2;
+  }
+  return sum;
+}
+
+Quotients truncated_quotients(std::span<const std::uint16_t> indices, unsigned divisor) noexcept {
+  Quotients sum{static_cast<std::uint32_t>(indices.size()), 0};
+  for (const std::uint16_t index : indices) sum.continuations += index >> divisor != 0 ? 1 : 0;
+  return sum;
+}
+
+Quotients quotients_of(const Slice& slice) noexcept {
+  const WeightCode code = slice.weight_code;
+  if (code.is_uncompressed()) return {static_cast<std::uint32_t>(slice.indices.size()), 0};
+  return code.is_truncated() ? truncated_quotients(slice.indices, code.divisor())
+                             : plain_quotients(slice.indices, code.divisor());
+}
+
+std::uint64_t weights_bits(const Slice& slice, const Quotients& quotients) noexcept {
   const WeightCode code = slice.weight_code;
   const std::uint64_t n = slice.indices.size();
   if (code.is_uncompressed()) return n * slice.palette.index_bits();
-  std::uint64_t positions = 0, continuations = 0;
-  for (const std::uint16_t index : slice.indices) {
-    const unsigned quotient = unsigned{index} >> code.divisor();
-    positions += code.is_truncated() ? 1 : quotient / 2 + 1;
-    continuations += code.is_truncated() ? std::min(quotient, 1u) : (quotient + 1) / 2;
-  }
-  return ceil_to<std::uint64_t>(positions, kChunkWeights) + continuations + n * code.divisor();
+  return ceil_to<std::uint64_t>(quotients.positions, kChunkWeights) + quotients.continuations + n * code.divisor();
 }
 
 std::uint64_t runs_bits(const Slice& slice) noexcept {
@@ -33,10 +55,59 @@ std::uint64_t runs_bits(const Slice& slice) noexcept {
   return ceil_to<std::uint64_t>(unary, chunk_run_bits(slice.run_code)) + slice.runs.size() * slice.run_code.divisor();
 }
 
+/// Symbols of several places each, taken as far as a chunk has room.
+template <class Places>
+class Taker {
+ public:
+  Taker(std::size_t n, unsigned room, Places places) : n_(n), room_(room), places_(places) { next(); }
+
+  bool more() const noexcept { return done_ < static_cast<std::int64_t>(n_); }
+  std::int64_t done() const noexcept { return done_; }
+
+  void take_chunk() noexcept {
+    std::uint64_t room = room_;
+    for (; more() && left_ <= room; ++done_, next()) room -= left_;
+    left_ -= more() ? room : 0;
+  }
+
+ private:
+  void next() noexcept { left_ = more() ? places_(static_cast<std::size_t>(done_)) : 0; }
+
+  std::size_t n_;
+  unsigned room_;
+  Places places_;
+  std::int64_t done_ = 0;
+  std::uint64_t left_ = 0;  ///< places of the symbol at hand that are not taken yet
+};
+
+/// Goes through the chunks as a decoder does: the one of the two kinds that is behind holds the other up.
+std::uint64_t passes_with_runs(const Slice& slice) noexcept {
+  const WeightCode code = slice.weight_code;
+  const bool one_place = code.is_uncompressed() || code.is_truncated();
+  Taker weights(slice.indices.size(), chunk_weights(code, slice.palette.index_bits()), [&](std::size_t i) {
+    return one_place ? std::uint64_t{1} : (std::uint64_t{slice.indices[i]} >> code.divisor()) / 2 + 1;
+  });
+  Taker runs(slice.runs.size(), chunk_run_bits(slice.run_code),
+             [&](std::size_t i) { return (std::uint64_t{slice.runs[i]} >> slice.run_code.divisor()) + 1; });
+  for (std::uint64_t n_passes = 1;; ++n_passes) {
+    const std::int64_t lead = weights.done() - runs.done();
+    const bool take_weights = weights.more() && lead < kMaxWeightLead, take_runs = runs.more() && lead >= 0;
+    if (!take_weights && !take_runs) return n_passes;
+    if (take_weights) weights.take_chunk();
+    if (take_runs) runs.take_chunk();
+  }
+}
+
+std::uint64_t passes_of(const Slice& slice, const Quotients& quotients) noexcept {
+  if (slice.run_code.on()) return passes_with_runs(slice);
+  return ceil_div<std::uint64_t>(quotients.positions, chunk_weights(slice.weight_code, slice.palette.index_bits())) + 1;
+}
+
 }  // namespace
 
-std::uint64_t slice_bits(const Slice& slice) noexcept {
-  return header_bits(slice) + weights_bits(slice) + runs_bits(slice);
+Cost slice_cost(const Slice& slice) noexcept {
+  const Quotients quotients = quotients_of(slice);
+  return {header_bits(slice) + weights_bits(slice, quotients) + runs_bits(slice), passes_of(slice, quotients)};
 }
 
 }  // namespace weightmill::mlw

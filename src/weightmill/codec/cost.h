@@ -6,8 +6,31 @@
 
 namespace weightmill::mlw {
 
-/// Bits that put_slice() writes for `slice`, header, palette and filler included, without making them.
-/// The order of chunks costs nothing, so that each plane is rounded up to whole chunks by itself.
-std::uint64_t slice_bits(const Slice& slice) noexcept;
+/// What a slice or a whole stream takes.
+struct Cost {
+  std::uint64_t bits = 0;
+  std::uint64_t passes = 0;  ///< of the decoding loop, as StreamStatistics counts them
+};
+
+/// Of what put_slice() writes for `slice`, header, palette and filler included, without making it.
+/// The order of chunks costs no bits, so that each plane is rounded up to whole chunks by itself.
+Cost slice_cost(const Slice& slice) noexcept;
+
+/// Takes the place of a BitWriter where only the cost is wanted.
+class CostMeter {
+ public:
+  void put(std::uint64_t, unsigned width) noexcept { bits_ += width; }
+  void put_ones(std::uint64_t count) noexcept { bits_ += count; }
+  std::uint64_t size_bits() const noexcept { return bits_; }
+
+ private:
+  std::uint64_t bits_ = 0;
+};
+
+inline std::uint64_t put_slice(CostMeter& out, const Slice& slice, SlicePlanes&) noexcept {
+  const Cost cost = slice_cost(slice);
+  out.put_ones(cost.bits);
+  return cost.passes;
+}
 
 }  // namespace weightmill::mlw

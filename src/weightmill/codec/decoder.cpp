@@ -111,6 +111,16 @@ class StreamDecoder {
     statistics().zero_run_slices += layout.run_code.on() ? 1 : 0;
     statistics().palettes += sends_palette ? 1 : 0;
     statistics().palette_entries += sends_palette ? palette_.size : 0;
+    statistics().unproven_palettes += sends_palette && is_unproven() ? 1 : 0;
+  }
+
+  /// Whether the direct offset skips "plus zero" alone, or a code value that the palette holds. The second entry of a
+  /// palette for a single value is 0 and means nothing.
+  bool is_unproven() const noexcept {
+    const unsigned size = palette_.size == 2 && palette_.entries[1] == 0 ? 1 : palette_.size;
+    const auto is_skipped = [&](std::uint16_t entry) { return entry < palette_.direct_offset; };
+    return palette_.direct_offset == 1 ||
+           std::any_of(palette_.entries.begin(), palette_.entries.begin() + size, is_skipped);
   }
 
   /// Tabulates what each index stands for.

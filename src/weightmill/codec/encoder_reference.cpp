@@ -16,7 +16,8 @@ bool wants_zero_runs(const Histogram& histogram) noexcept {
   return histogram[0] > kFactor * most_common;
 }
 
-void put_reference_section(BitWriter& out, std::span<const std::int16_t> weights, SectionScratch& scratch) {
+template <class Writer>
+std::uint64_t put_reference_section(Writer& out, std::span<const std::int16_t> weights, SectionScratch& scratch) {
   Histogram histogram;
   histogram.count(weights);
   const bool zero_runs = wants_zero_runs(histogram);
@@ -25,21 +26,35 @@ void put_reference_section(BitWriter& out, std::span<const std::int16_t> weights
   const WeightSegments weight_segments = reference_weight_segments(scratch.symbols.indices, uncompressed_bits(choice));
   const RunSegments run_segments =
       zero_runs ? reference_run_segments(scratch.symbols.runs, weight_segments) : RunSegments{};
-  put_section(out, {choice, scratch.symbols, weight_segments, run_segments}, scratch.planes);
+  return put_section(out, {choice, scratch.symbols, weight_segments, run_segments}, scratch.planes);
+}
+
+/// Returns the number of passes that the decoder will make.
+template <class Writer>
+std::uint64_t put_reference(Writer& out, std::span<const std::int16_t> weights) {
+  SectionScratch scratch;
+  std::uint64_t n_passes = 0;
+  const std::vector<std::size_t> starts = reference_section_starts(weights);
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const std::size_t end = i + 1 < starts.size() ? starts[i + 1] : weights.size();
+    n_passes += put_reference_section(out, weights.subspan(starts[i], end - starts[i]), scratch);
+  }
+  put_end_of_stream(out);
+  return n_passes;
 }
 
 }  // namespace
 
 std::vector<std::uint8_t> encode_reference(std::span<const std::int16_t> weights) {
   BitWriter out;
-  SectionScratch scratch;
-  const std::vector<std::size_t> starts = reference_section_starts(weights);
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    const std::size_t end = i + 1 < starts.size() ? starts[i + 1] : weights.size();
-    put_reference_section(out, weights.subspan(starts[i], end - starts[i]), scratch);
-  }
-  put_end_of_stream(out);
+  put_reference(out, weights);
   return std::move(out).take();
+}
+
+Cost reference_cost(std::span<const std::int16_t> weights) {
+  CostMeter out;
+  const std::uint64_t n_passes = put_reference(out, weights);
+  return {out.size_bits(), n_passes};
 }
 
 }  // namespace weightmill::mlw

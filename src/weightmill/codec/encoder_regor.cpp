@@ -30,7 +30,8 @@ bool wants_zero_runs(std::span<const std::int16_t> weights, const Histogram& his
   return histogram[0] > kFactor * most_common && count_zeros_in_runs(weights) >= histogram[0] / 2;
 }
 
-void put_regor_section(BitWriter& out, std::span<const std::int16_t> weights, SectionScratch& scratch) {
+template <class Writer>
+std::uint64_t put_regor_section(Writer& out, std::span<const std::int16_t> weights, SectionScratch& scratch) {
   Histogram histogram;
   histogram.count(weights);
   const bool zero_runs = wants_zero_runs(weights, histogram);
@@ -38,19 +39,33 @@ void put_regor_section(BitWriter& out, std::span<const std::int16_t> weights, Se
   to_symbols(weights, choice, zero_runs, scratch.symbols);
   const WeightSegments weight_segments = regor_weight_segments(scratch.symbols.indices, uncompressed_bits(choice));
   const RunSegments run_segments = zero_runs ? regor_run_segments(scratch.symbols.runs) : RunSegments{};
-  put_section(out, {choice, scratch.symbols, weight_segments, run_segments}, scratch.planes);
+  return put_section(out, {choice, scratch.symbols, weight_segments, run_segments}, scratch.planes);
+}
+
+/// Returns the number of passes that the decoder will make.
+template <class Writer>
+std::uint64_t put_regor(Writer& out, std::span<const std::int16_t> weights) {
+  SectionScratch scratch;
+  std::uint64_t n_passes = 0;
+  for (std::size_t begin = 0; begin < weights.size(); begin += kSectionWeights) {
+    n_passes += put_regor_section(out, weights.subspan(begin, std::min(kSectionWeights, weights.size() - begin)), scratch);
+  }
+  put_end_of_stream(out);
+  return n_passes;
 }
 
 }  // namespace
 
 std::vector<std::uint8_t> encode_regor(std::span<const std::int16_t> weights) {
   BitWriter out;
-  SectionScratch scratch;
-  for (std::size_t begin = 0; begin < weights.size(); begin += kSectionWeights) {
-    put_regor_section(out, weights.subspan(begin, std::min(kSectionWeights, weights.size() - begin)), scratch);
-  }
-  put_end_of_stream(out);
+  put_regor(out, weights);
   return std::move(out).take();
+}
+
+Cost regor_cost(std::span<const std::int16_t> weights) {
+  CostMeter out;
+  const std::uint64_t n_passes = put_regor(out, weights);
+  return {out.size_bits(), n_passes};
 }
 
 }  // namespace weightmill::mlw

@@ -4,10 +4,20 @@
 #include <span>
 #include <vector>
 
+#include "codec.h"
+#include "cost.h"
+
 namespace weightmill::mlw {
 
 /// The encoders behind encode(), for weights that were checked.  Requires: not empty, each in [-255, 255].
 std::vector<std::uint8_t> encode_reference(std::span<const std::int16_t> weights);  ///< docs/weight-stream.md §10-15
 std::vector<std::uint8_t> encode_regor(std::span<const std::int16_t> weights);      ///< docs/weight-stream.md §14-15
+
+/// `fast`, `best` or `max`.  [docs/weight-stream.md §16-19]
+std::vector<std::uint8_t> encode_small(std::span<const std::int16_t> weights, Effort effort, Forms forms);
+
+/// What the streams of encode_reference() and encode_regor() take, without making them.
+Cost reference_cost(std::span<const std::int16_t> weights);
+Cost regor_cost(std::span<const std::int16_t> weights);
 
 }  // namespace weightmill::mlw

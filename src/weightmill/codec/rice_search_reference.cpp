@@ -86,11 +86,16 @@ class ShortestPath {
 
 }  // namespace
 
-WeightSegments reference_weight_segments(std::span<const std::uint16_t> indices, unsigned uncompressed) {
+WeightSegments cheapest_weight_segments(std::span<const std::uint16_t> indices, unsigned uncompressed,
+                                        std::int8_t switch_bits) {
   assert(!indices.empty());
   ShortestPath<WeightCode> path(index_costs(uncompressed));
-  path.extend(indices, kSwitchBits);
+  path.extend(indices, switch_bits);
   return path.trace();
+}
+
+WeightSegments reference_weight_segments(std::span<const std::uint16_t> indices, unsigned uncompressed) {
+  return cheapest_weight_segments(indices, uncompressed, kSwitchBits);
 }
 
 RunSegments reference_run_segments(std::span<const std::uint32_t> runs, const WeightSegments& weight_segments) {

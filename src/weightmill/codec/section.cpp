@@ -56,8 +56,9 @@ void to_symbols(std::span<const std::int16_t> weights, const PaletteChoice& choi
   symbols.indices.clear();
   symbols.runs.clear();
   if (!zero_runs) {
-    symbols.indices.reserve(weights.size());
-    for (const std::int16_t weight : weights) symbols.indices.push_back(index_of(choice, weight));
+    symbols.indices.resize(weights.size());
+    std::transform(weights.begin(), weights.end(), symbols.indices.begin(),
+                   [&](std::int16_t weight) { return index_of(choice, weight); });
   } else if (choice.only_zeros) {  // a slice has at least one index: the first zero is sent as one
     symbols.indices.push_back(index_of(choice, 0));
     symbols.runs = {0, static_cast<std::uint32_t>(weights.size() - 1)};
@@ -67,30 +68,32 @@ void to_symbols(std::span<const std::int16_t> weights, const PaletteChoice& choi
 }
 
 template <class Writer>
-void put_section(Writer& out, const CodedSection& section, SlicePlanes& planes) {
+std::uint64_t put_section(Writer& out, const CodedSection& section, SlicePlanes& planes) {
   const std::span indices(section.symbols.indices);
   auto weight_segment = section.weight_segments.begin();
   auto run_segment = section.run_segments.begin();
   const bool has_runs = !section.run_segments.empty();
+  std::uint64_t n_passes = 0;
   for (std::size_t begin = 0; begin < indices.size();) {
     std::size_t end = std::min(begin + kMaxEncodedSliceWeights, weight_segment->end);
     // Ends of run segments count runs and are yet taken as places of weights: run number `end` still has the old code.
     if (has_runs) end = std::min(end, run_segment->end);
-    put_slice(out,
-              Slice{.indices = indices.subspan(begin, end - begin),
-                    .runs = runs_of(section, begin, end),
-                    .weight_code = weight_segment->code,
-                    .run_code = has_runs ? run_segment->code : RunCode::off(),
-                    .palette = section.choice.palette,
-                    .sends_palette = begin == 0},
-              planes);
+    n_passes += put_slice(out,
+                          Slice{.indices = indices.subspan(begin, end - begin),
+                                .runs = runs_of(section, begin, end),
+                                .weight_code = weight_segment->code,
+                                .run_code = has_runs ? run_segment->code : RunCode::off(),
+                                .palette = section.choice.palette,
+                                .sends_palette = begin == 0},
+                          planes);
     if (weight_segment->end == end) ++weight_segment;
     if (has_runs && run_segment->end == end) ++run_segment;
     begin = end;
   }
+  return n_passes;
 }
 
-template void put_section(BitWriter&, const CodedSection&, SlicePlanes&);
-template void put_section(BitCounter&, const CodedSection&, SlicePlanes&);
+template std::uint64_t put_section(BitWriter&, const CodedSection&, SlicePlanes&);
+template std::uint64_t put_section(CostMeter&, const CodedSection&, SlicePlanes&);
 
 }  // namespace weightmill::mlw

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bit_writer.h"
+#include "cost.h"
 #include "golomb_rice.h"
 #include "palette.h"
 #include "slice.h"
@@ -29,13 +30,14 @@ struct CodedSection {
   const RunSegments& run_segments;
 };
 
-/// Appends the slices of `section` to `out`, cut where a segment ends or the length field is full.
-/// Writer is BitWriter, or BitCounter to learn the cost.  [docs/weight-stream.md §15]
+/// Appends the slices of `section` to `out`, cut where a segment ends or the length field is full. Returns the number of
+/// passes that the decoder will make. Writer is BitWriter, or CostMeter to learn the cost.
+/// [docs/weight-stream.md §15]
 template <class Writer>
-void put_section(Writer& out, const CodedSection& section, SlicePlanes& planes);
+std::uint64_t put_section(Writer& out, const CodedSection& section, SlicePlanes& planes);
 
-extern template void put_section(BitWriter&, const CodedSection&, SlicePlanes&);
-extern template void put_section(BitCounter&, const CodedSection&, SlicePlanes&);
+extern template std::uint64_t put_section(BitWriter&, const CodedSection&, SlicePlanes&);
+extern template std::uint64_t put_section(CostMeter&, const CodedSection&, SlicePlanes&);
 
 /// What an encoder keeps from one section to the next, so that memory is asked for once.
 struct SectionScratch {

@@ -117,12 +117,14 @@ class ChunkDealer {
         uncompressed_(slice.weight_code.is_uncompressed()),
         run_mode_(slice.run_code.on()) {}
 
+  /// Returns the number of passes that the decoder will make.
   template <class Writer>
-  void deal(Writer& out) {
+  std::uint64_t deal(Writer& out) {
     auto burst = out.begin_burst(planes_.body_bits);
-    while (deal_chunk(burst)) {
-    }
+    std::uint64_t n_passes = 1;
+    while (deal_chunk(burst)) ++n_passes;
     out.end_burst(burst);
+    return n_passes;
   }
 
  private:
@@ -231,13 +233,13 @@ void put_slice_header(Writer& out, const Slice& slice) {
   if (slice.sends_palette) put_palette(out, slice.palette);
 }
 
-/// Appends `slice` to `out`. Writer is BitWriter, or BitCounter to learn the cost; `planes` is scratch memory.
+/// Appends `slice` to `out` and returns the number of passes that the decoder will make. `planes` is scratch memory.
 /// Requires: every index can be coded with slice.weight_code, and 1 <= indices <= kMaxSliceWeights.
 template <class Writer>
-void put_slice(Writer& out, const Slice& slice, SlicePlanes& planes) {
+std::uint64_t put_slice(Writer& out, const Slice& slice, SlicePlanes& planes) {
   put_slice_header(out, slice);
   planes.fill(slice);
-  ChunkDealer(slice, planes).deal(out);
+  return ChunkDealer(slice, planes).deal(out);
 }
 
 /// Appends the end code and fills the stream up to whole words of the NPU.  [docs/weight-stream.md §7]

@@ -70,10 +70,12 @@ TEST(Slice, CostsWhatItTakes) {
     const RandomSlice drawn(random);
     BitWriter out;
     BitCounter counter;
-    put_slice(out, drawn.slice(), planes);
+    const std::uint64_t n_passes = put_slice(out, drawn.slice(), planes);
     put_slice(counter, drawn.slice(), planes);
     EXPECT_EQ(counter.size_bits(), out.size_bits());
-    EXPECT_EQ(slice_bits(drawn.slice()), out.size_bits());
+    const Cost cost = slice_cost(drawn.slice());
+    EXPECT_EQ(cost.bits, out.size_bits());
+    EXPECT_EQ(cost.passes, n_passes);
 
     BitCounter header;
     put_slice_header(header, drawn.slice());

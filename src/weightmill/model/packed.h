@@ -163,7 +163,8 @@ struct NotPacked {
 /// A model's weights as an Ethos-U fetches them.
 struct Packed {
   Accelerator accelerator;
-  std::string effort;   ///< the encoder: "reference", "regor" …
+  std::string effort;            ///< the encoder: "reference", "regor", "fast", "best" or "max"
+  std::string forms = "proven";  ///< of the stream format, which the last three use: "proven" or "all"
   ScalingRule scaling = ScalingRule::vela5;
   std::vector<PackedLayer> layers;       ///< in the model's order
   std::vector<NotPacked> not_packed;     ///< in the model's order

@@ -127,11 +127,10 @@ class Packer {
   Packed packed_;
 };
 
-std::string_view name_of_effort(mlw::Effort effort) { return effort == mlw::Effort::regor ? "regor" : "reference"; }
-
 Packed Packer::run() {
   packed_.accelerator = accelerator_;
-  packed_.effort = name_of_effort(options_.effort);
+  packed_.effort = mlw::name_of(options_.effort);
+  packed_.forms = mlw::name_of(options_.forms);
   packed_.scaling = options_.scaling;
   std::vector<FoundLayer> found = find_layers(model_, options_.scaling);
   n_found_ = found.size();
@@ -204,7 +203,7 @@ void Packer::code(const Job& job) const {
   if (is_fast(candidate.format)) {
     coded = mlw::encode_fast(fast_order(share, plan.geometry), candidate.format == StreamFormat::fast_sparse);
   } else {
-    coded = mlw::encode(brick_order(share, plan.geometry), options_.effort);
+    coded = mlw::encode(brick_order(share, plan.geometry), options_.effort, options_.forms);
   }
 }
 

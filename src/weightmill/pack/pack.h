@@ -18,7 +18,8 @@ enum class FormatChoice : std::uint8_t {
 };
 
 struct PackOptions {
-  mlw::Effort effort = mlw::Effort::reference;
+  mlw::Effort effort = mlw::Effort::best;
+  mlw::Forms forms = mlw::Forms::proven;
   ScalingRule scaling = ScalingRule::vela5;
   int ofm_block_depth = 0;  ///< output channels of a block, of the whole NPU; 0: 64, or what a layer with fewer needs
   int ofm_depth_step = 0;   ///< output channels that are brought in at once; 0: all of a layer's

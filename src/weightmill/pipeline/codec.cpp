@@ -62,9 +62,9 @@ std::vector<std::uint8_t> encode_as_fast(std::span<const std::int16_t> weights, 
 }  // namespace
 
 CodecResult encode_npy(const std::filesystem::path& input, const std::filesystem::path& output, mlw::Effort effort,
-                       bool fast) {
+                       mlw::Forms forms, bool fast) {
   const auto weights = weights_of(read_npy(input), input.string());
-  const auto stream = fast ? encode_as_fast(weights, input.string()) : mlw::encode(weights, effort);
+  const auto stream = fast ? encode_as_fast(weights, input.string()) : mlw::encode(weights, effort, forms);
   if (!output.empty()) write_file(output, stream);
   return {weights.size(), stream.size()};
 }

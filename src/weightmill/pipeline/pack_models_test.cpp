@@ -108,6 +108,7 @@ std::vector<std::string> verified_lines(const fs::path& path) {
     if (!is_tested(accelerator)) continue;
     SCOPED_TRACE(path.filename().string() + " on " + accelerator.name);
     PackOptions options;
+    options.effort = mlw::Effort::reference;
     options.jobs = 0;
     const Packed packed = pack(model, accelerator, options);
     if (packed.layers.empty()) return {};
@@ -168,7 +169,10 @@ TEST(PackModels, EveryOptionVerifies) {
         for (const FormatChoice format : {FormatChoice::standard, FormatChoice::fast, FormatChoice::smallest}) {
           for (const int step : {0, 16, 40}) {
             PackOptions options;
-            options.effort = scaling == ScalingRule::regor ? mlw::Effort::regor : mlw::Effort::reference;
+            options.effort = scaling == ScalingRule::regor ? mlw::Effort::regor
+                             : step == 0                   ? mlw::Effort::reference
+                                                           : mlw::Effort::best;
+            options.forms = step == 16 ? mlw::Forms::proven : mlw::Forms::all;
             options.scaling = scaling, options.format = format, options.ofm_depth_step = step;
             options.ofm_block_depth = step == 40 ? 24 : 0;
             const auto& accelerator = find_accelerator(name);

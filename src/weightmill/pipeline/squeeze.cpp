@@ -1,6 +1,7 @@
 #include "squeeze.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -90,6 +91,18 @@ bool is_same_file(const fs::path& a, const fs::path& b) {
   return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored) || fs::equivalent(a, b, ignored);
 }
 
+/// The value that `name` stands for; `more`: what else a caller takes.
+template <class Value, std::size_t kCount>
+Value named(std::string_view what, std::string_view name, const std::array<mlw::Named<Value>, kCount>& known,
+            std::string_view more = "") {
+  std::string all;
+  for (const auto& word : known) {
+    if (word.name == name) return word.value;
+    all += fmt::format("{}{}", all.empty() ? "" : ", ", word.name);
+  }
+  fail(ErrorCode::bad_option, what, fmt::format("'{}' is not one of: {}{}", name, all, more));
+}
+
 template <class Bytes1>
 Bytes to_vector(const Bytes1& bytes) {
   return Bytes(bytes.begin(), bytes.end());
@@ -97,16 +110,17 @@ Bytes to_vector(const Bytes1& bytes) {
 
 }  // namespace
 
-StreamEncoder stream_encoder(std::string_view effort) {
+StreamEncoder stream_encoder(std::string_view effort, std::string_view forms) {
   using Weights = std::span<const std::int16_t>;
-  if (effort == "reference") return [](Weights weights) { return mlw::encode(weights, mlw::Effort::reference); };
-  if (effort == "regor") return [](Weights weights) { return mlw::encode(weights, mlw::Effort::regor); };
-  if (effort != "vela")
-    fail(ErrorCode::bad_option, "effort", fmt::format("'{}' is not one of: reference, regor, vela", effort));
-  return [](Weights weights) {
-    Bytes reference = mlw::encode(weights, mlw::Effort::reference), regor = mlw::encode(weights, mlw::Effort::regor);
-    return regor.size() < reference.size() ? regor : reference;
-  };
+  const mlw::Forms chosen_forms = named("forms", forms, mlw::kFormsNames);
+  if (effort == "vela") {
+    return [](Weights weights) {
+      Bytes reference = mlw::encode(weights, mlw::Effort::reference), regor = mlw::encode(weights, mlw::Effort::regor);
+      return regor.size() < reference.size() ? regor : reference;
+    };
+  }
+  const mlw::Effort chosen = named("effort", effort, mlw::kEffortNames, ", vela");
+  return [chosen, chosen_forms](Weights weights) { return mlw::encode(weights, chosen, chosen_forms); };
 }
 
 SqueezedBytes squeeze_bytes(ByteSpan bytes, std::string_view name, const SqueezeOptions& options) {

@@ -31,9 +31,9 @@ struct SqueezedBytes {
   SqueezeReport report;
 };
 
-/// The encoder named `effort`: "reference" and "regor" make the bytes of Vela's two cores, "vela" takes the smaller of
-/// both for each stream. Throws: bad_option for another name.
-StreamEncoder stream_encoder(std::string_view effort);
+/// The encoder named `effort`: one of mlw::kEffortNames, or "vela", which takes the smaller of Vela's two for each stream.
+/// `forms`: one of mlw::kFormsNames. Throws: bad_option for another name.
+StreamEncoder stream_encoder(std::string_view effort, std::string_view forms = "proven");
 
 /// Squeezes a compiled model in memory, whatever carries it; the result is opened and read again before it is given
 /// back. `name` is for messages. Throws: as open_compiled() and squeeze().

@@ -309,6 +309,7 @@ nlohmann::ordered_json to_manifest(const Packed& packed, const SourceFile& sourc
             {"source", {{"file", source.name}, {"size_bytes", source.size_bytes}, {"sha256", source.sha256}}},
             {"accelerator", to_json(packed.accelerator)},
             {"effort", packed.effort},
+            {"forms", packed.forms},
             {"scaling", name_of(packed.scaling)},
             {"blobs", kBlobsFile},
             {"layers", Json::array()},
@@ -341,6 +342,7 @@ Packed from_manifest(const nlohmann::json& manifest) {
   Packed packed;
   packed.accelerator = accelerator_from(f.at("accelerator"));
   packed.effort = f.get<std::string>("effort");
+  packed.forms = f.get<std::string>("forms");
   packed.scaling = f.word<ScalingRule>("scaling");
   require_text(f, "blobs", kBlobsFile);
   for (const Fields& layer : f.list("layers")) {

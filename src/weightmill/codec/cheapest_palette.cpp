@@ -1,0 +1,248 @@
+#include "cheapest_palette.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <span>
+
+#include <weightmill/base/bits.h>
+
+namespace weightmill::mlw {
+namespace {
+
+/// A zero that is not in the palette goes as "minus zero".
+constexpr unsigned kMinusZero = 1;
+
+using IndexCounts = std::array<std::uint32_t, kCodeValues>;
+
+/// The sums that prices are made of. Those of divisors with which the largest index cannot be coded are left out.
+IndexSums sums_of(const IndexCounts& counts, unsigned top) noexcept {
+  while (top > 0 && counts[top] == 0) --top;
+  IndexSums sums;
+  sums.largest = static_cast<std::uint16_t>(top);
+  IndexCounts at_least;  // indices of this number or more
+  std::uint32_t more = 0;
+  for (unsigned index = top + 1; index-- > 0;) at_least[index] = more += counts[index];
+  sums.n = more;
+  for (unsigned d = 0; d < IndexSums::kShifts; ++d) {
+    if (top >> d > WeightCode::kMaxQuotient) continue;
+    for (unsigned index = 1u << d; index <= top; index += 1u << d) sums.quotients[d] += at_least[index];
+  }
+  for (unsigned d = 0; d + 1 < IndexSums::kShifts; ++d) sums.above[d] = 1u << d <= top ? at_least[1u << d] : 0;
+  return sums;
+}
+
+unsigned widest_of(const CodedPalette& coded) noexcept {
+  return coded.palette.size == 0 || coded.only_palette ? coded.palette.index_bits() : 0;
+}
+
+/// Chooses among all codes; `width` 0: not uncompressed.
+void choose_code(const IndexSums& sums, unsigned width, Price position, CodedPalette& coded) noexcept {
+  for (unsigned number = 0; number < WeightCode::kUncompressed; ++number) {
+    const Price price = indices_price(sums, WeightCode(number), position);
+    if (price < coded.price) coded.price = price, coded.code = WeightCode(number);
+  }
+  const Price price = width == 0 ? kUnusable : uncompressed_price(sums.n, width, position);
+  if (price < coded.price) coded.price = price, coded.code = WeightCode::uncompressed();
+}
+
+/// The code values that occur, the most common first, and of equally common ones the larger first.
+class CommonFirst {
+ public:
+  explicit CommonFirst(const CodeCounts& counts) {
+    std::array<std::uint64_t, kCodeValues> ranks;
+    std::fill(ranks.begin(), ranks.begin() + Palette::kMaxSize, 0);
+    for (unsigned code = 0; code <= counts.top; ++code) {
+      ranks[size_] = std::uint64_t{counts.of[code]} << 9 | code;
+      size_ += counts.of[code] != 0 ? 1 : 0;
+    }
+    const auto n_sorted = static_cast<std::ptrdiff_t>(std::min<std::size_t>(size_, Palette::kMaxSize));
+    const auto begin = ranks.begin(), end = begin + static_cast<std::ptrdiff_t>(size_);
+    std::nth_element(begin, begin + n_sorted, end, std::greater{});
+    std::sort(begin, begin + n_sorted, std::greater{});
+    for (std::size_t i = 0; i < codes_.size(); ++i) codes_[i] = static_cast<std::uint16_t>(ranks[i] & kMaxCodeValue);
+  }
+
+  std::size_t size() const noexcept { return size_; }
+  std::span<const std::uint16_t> first(std::size_t n) const noexcept { return {codes_.data(), n}; }
+
+ private:
+  std::array<std::uint16_t, Palette::kMaxSize> codes_;
+  std::size_t size_ = 0;
+};
+
+/// The counts of a section's indices under a palette that is being tried.
+class Trial {
+ public:
+  Trial(const CodeCounts& counts, std::span<const std::uint16_t> entries, bool only_palette, bool all_forms)
+      : counts_(counts) {
+    coded_.only_palette = only_palette;
+    Palette& palette = coded_.palette;
+    for (const std::uint16_t code : entries) palette.entries[palette.size++] = code;
+    if (palette.size == 1) palette.entries[palette.size++] = 0;  // a size of 1 cannot be sent
+    set_direct_counts();
+    set_direct_offset(all_forms);
+    set_widths(all_forms);
+  }
+
+  /// Unusable where an index would be too large.
+  CodedPalette priced(const BestSettings& settings) {
+    const Palette& palette = coded_.palette;
+    if (top_index() > kMaxCodeValue) return coded_;
+    IndexCounts indices;
+    std::fill(indices.begin(), indices.begin() + top_index() + 1, 0);
+    for (unsigned i = palette.size; i-- > 0;) indices[i] = counts_.of[palette.entries[i]];
+    if (palette.size == 2 && palette.entries[0] == palette.entries[1]) indices[1] = 0;
+    for (unsigned code = palette.direct_offset; code <= direct_top_; ++code) {
+      if (direct_[code] != 0) indices[code + palette.size - palette.direct_offset] += direct_[code];
+    }
+    choose_code(sums_of(indices, top_index()), widest_of(coded_), settings.position, coded_);
+    coded_.price += kBit * palette.size * palette.entry_bits;
+    return coded_;
+  }
+
+ private:
+  /// What the palette does not hold.
+  void set_direct_counts() {
+    const unsigned top = std::max(counts_.top, kMinusZero);
+    std::copy(counts_.of.begin(), counts_.of.begin() + top + 1, direct_.begin());
+    const Palette& palette = coded_.palette;
+    for (unsigned i = 0; i < palette.size; ++i) direct_[palette.entries[i]] = 0;
+    direct_[kMinusZero] = direct_[0];
+    direct_[0] = 0;
+    direct_top_ = top;
+    while (direct_top_ > 0 && direct_[direct_top_] == 0) --direct_top_;
+  }
+
+  void set_direct_offset(bool all_forms) {
+    if (counts_.top == 0 && counts_.of[0] == 0) return;
+    const auto& present = all_forms ? direct_ : counts_.of;
+    const unsigned top = all_forms ? direct_top_ : counts_.top;
+    unsigned offset = 0;
+    while (offset < std::min(top, Palette::kMaxDirectOffset) && present[offset] == 0) ++offset;
+    coded_.palette.direct_offset = coded_.only_palette && all_forms ? 0 : offset;
+  }
+
+  void set_widths(bool all_forms) {
+    Palette& palette = coded_.palette;
+    unsigned largest = all_forms ? top_index() : std::max(direct_top_, kMinusZero);
+    if (palette.size != 0) {
+      largest = *std::max_element(palette.entries.begin(), palette.entries.begin() + palette.size);
+    }
+    palette.entry_bits = std::max(2u, index_bits(std::uint64_t{largest} + 1));
+  }
+
+  unsigned top_index() const noexcept {
+    const Palette& palette = coded_.palette;
+    if (coded_.only_palette) return palette.size - 1;
+    return std::max(direct_top_, palette.direct_offset) + palette.size - palette.direct_offset;
+  }
+
+  const CodeCounts& counts_;
+  CodedPalette coded_;
+  IndexCounts direct_;
+  unsigned direct_top_ = 0;
+};
+
+/// Tries palettes of the most common code values: few sizes first, and those between where that looks good.
+class PaletteSearch {
+ public:
+  PaletteSearch(const CodeCounts& counts, const BestSettings& settings)
+      : counts_(counts), settings_(settings), common_(counts), best_(without_palette(counts, settings)) {}
+
+  CodedPalette run() && {
+    if (common_.size() == 0) return best_;
+    const Price none = best_.price;
+    const std::size_t largest = std::min<std::size_t>(common_.size(), Palette::kMaxSize);
+    const Price coarse = std::min({tried(largest), tried(4), tried(12)});
+    if (coarse > none + none / kHopeless) return best_;
+    for (const std::size_t size : {2, 3, 6, 8, 16, 20, 24, 28}) tried(size);
+    return best_;
+  }
+
+ private:
+  static constexpr Price kHopeless = 64;
+
+  Price tried(std::size_t size) {
+    if (size > common_.size()) return kUnusable;
+    const bool only = size == common_.size();
+    const CodedPalette coded =
+        Trial(counts_, common_.first(size), only, settings_.forms == Forms::all).priced(settings_);
+    if (coded.price < best_.price) best_ = coded;
+    return coded.price;
+  }
+
+  const CodeCounts& counts_;
+  const BestSettings& settings_;
+  const CommonFirst common_;
+  CodedPalette best_;
+};
+
+}  // namespace
+
+CodeCounts::CodeCounts(const Histogram& histogram, bool zero_runs) noexcept {
+  of[0] = zero_runs ? 0 : histogram[0];
+  const int largest = histogram.largest_magnitude();
+  for (int magnitude = 1; magnitude <= largest; ++magnitude) {
+    of[fold(magnitude)] = histogram[magnitude];
+    of[fold(-magnitude)] = histogram[-magnitude];
+  }
+  top = largest == 0 ? 0 : fold(-largest);
+}
+
+CodeCounts& CodeCounts::operator+=(const CodeCounts& other) noexcept {
+  for (unsigned code = 0; code <= other.top; ++code) of[code] += other.of[code];
+  top = std::max(top, other.top);
+  return *this;
+}
+
+std::uint64_t CodeCounts::total() const noexcept {
+  return std::accumulate(of.begin(), of.begin() + top + 1, std::uint64_t{0});
+}
+
+CodedPalette without_palette(const CodeCounts& counts, const BestSettings& settings) {
+  return Trial(counts, {}, false, settings.forms == Forms::all).priced(settings);
+}
+
+CodedPalette cheapest_palette(const CodeCounts& counts, const BestSettings& settings) {
+  return PaletteSearch(counts, settings).run();
+}
+
+WeightCode cheapest_code(const CodeCounts& counts, const CodedPalette& section, Price position, Price* price) {
+  const Palette& palette = section.palette;
+  IndexCounts indices{};
+  const unsigned shift = palette.size - palette.direct_offset;
+  std::array<bool, kCodeValues> in_palette{};
+  for (unsigned i = palette.size; i-- > 0;) {
+    indices[i] = counts.of[palette.entries[i]];
+    in_palette[palette.entries[i]] = true;
+  }
+  if (palette.size == 2 && palette.entries[0] == palette.entries[1]) indices[1] = 0;
+  for (unsigned code = 0; code <= counts.top; ++code) {
+    if (counts.of[code] != 0 && !in_palette[code]) indices[(code == 0 ? kMinusZero : code) + shift] += counts.of[code];
+  }
+  const unsigned top = std::min(kMaxCodeValue, counts.top + 1 + palette.size);
+  CodedPalette coded = section;
+  coded.price = kUnusable;
+  choose_code(sums_of(indices, top), widest_of(coded), position, coded);
+  *price = coded.price;
+  return coded.code;
+}
+
+PaletteChoice index_table(const CodedPalette& section) {
+  PaletteChoice choice;
+  const Palette& palette = section.palette;
+  choice.palette = palette;
+  choice.only_palette = section.only_palette;
+  for (int weight = -kMaxWeight; weight <= kMaxWeight; ++weight) {
+    const unsigned code = weight == 0 ? kMinusZero : fold(weight);
+    choice.index_of[static_cast<unsigned>(weight + kMaxWeight)] =
+        static_cast<std::uint16_t>(code + palette.size - palette.direct_offset);
+  }
+  for (unsigned i = palette.size; i-- > 0;) {
+    choice.index_of[static_cast<unsigned>(unfold(palette.entries[i]) + kMaxWeight)] = static_cast<std::uint16_t>(i);
+  }
+  return choice;
+}
+
+}  // namespace weightmill::mlw
