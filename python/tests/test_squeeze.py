@@ -182,6 +182,16 @@ def test_networks_in_pieces_share_a_tensor(tmp_path):
     assert weightmill.squeeze(path)["smaller"]
 
 
+@needs_models
+@needs_vela
+def test_subgraphs_have_tensors_of_their_own(tmp_path):
+    path = compile_with_vela(source_of("mww_v2_okay_nabu_int8", tmp_path), tmp_path / "out", "ethos-u85-256", "Size", "Dedicated_Sram", "regor")
+    report = weightmill.inspect_compiled(path)
+    assert (report["npu_operators"], len(report["read_only_tensors"])) == (2, 2)
+    changes = squeeze_and_verify(path, tmp_path / "small.tflite")["stream_changes"]
+    assert len(changes) == sum(len(tensor["streams"]) for tensor in report["read_only_tensors"])
+
+
 @needs_vela
 def test_fast_streams_stay_fast(tmp_path):
     path = compile_with_vela(source_of("few_values", tmp_path), tmp_path / "out", "ethos-u85-1024", "Performance", "Sram_Only", "regor")
@@ -215,10 +225,82 @@ def refuses(data: bytes, tmp_path: Path, codes=("bad_file", "unsupported")) -> s
 
 
 @needs_models
-def test_refuses_truncated_files(tmp_path):
-    data = COMPILED[0].read_bytes()
-    for size in (0, 3, 8, 100, len(data) // 2, len(data) - 20):
+@compiled
+def test_refuses_truncated_files(path, tmp_path):
+    data = path.read_bytes()
+    for size in (0, 3, 8, 100, len(data) // 3, len(data) // 2, len(data) - 20):
         refuses(data[:size], tmp_path)
+
+
+class Doctored:
+    """A compiled file whose parts can be written over."""
+
+    def __init__(self, path: Path) -> None:
+        from ai_edge_litert import schema_py_generated as schema
+
+        self.data = path.read_bytes()
+        model = schema.Model.GetRootAs(self.data, 0)
+        graph = model.Subgraphs(0)
+        payload, self.read_only = (model.Buffers(graph.Tensors(graph.Operators(0).Inputs(i)).Buffer()).DataAsNumpy() for i in (0, 1))
+        self.report = weightmill.inspect_compiled(path)["read_only_tensors"][0]
+        self.n_words = self.report["command_words"][0]
+        commands = payload[-4 * self.n_words :]
+        self.commands_at = self._offset_of(commands)
+        self.words = commands.view("<u4")
+
+    def _offset_of(self, part: np.ndarray) -> int:
+        return part.__array_interface__["data"][0] - np.frombuffer(self.data, np.uint8).__array_interface__["data"][0]
+
+    def with_word(self, index: int, value: int) -> bytes:
+        at = self.commands_at + 4 * (index % self.n_words)
+        return self.data[:at] + int(value).to_bytes(4, "little") + self.data[at + 4 :]
+
+    def with_stream(self, offset: int, change: bytes) -> bytes:
+        at = self._offset_of(self.read_only) + offset
+        return self.data[:at] + change + self.data[at + len(change) :]
+
+    def writes(self, opcode: int) -> list[int]:
+        """Where a two-word command with this opcode is; the value is one word on."""
+        found, at = [], 0
+        while at < self.n_words:
+            if self.words[at] & 0xFFFF == opcode | 0x4000:
+                found.append(at)
+            at += 2 if self.words[at] & 0x4000 else 1
+        return found
+
+
+@needs_models
+@compiled
+def test_refuses_doctored_command_streams(path, tmp_path):
+    doctored = Doctored(path)
+    cases = [(0, 0x000001FF, "opcode 0x1FF"), (0, 0x00000500, "reserved bits"), (0, 0x00008100, "kind that is not known"),
+             (0, 0xFFFF0000, "STOP is not the last command"), (0, 0x00000000, "STOP")]
+    if doctored.report["product"] == "U85":
+        cases.append((0, 0x00004100, "a branch"))
+    for word, value, reason in cases:
+        message = refuses(doctored.with_word(word, value), tmp_path)
+        assert f"subgraph 0, operator 0, command word {word}: " in message and reason in message
+    assert "does not end with STOP" in refuses(doctored.with_word(-1, 0x00000001), tmp_path)
+
+
+@needs_models
+@compiled
+def test_refuses_doctored_weight_addresses(path, tmp_path):
+    doctored = Doctored(path)
+    for opcode, change in ((0x21, 8), (0x20, 4), (0x20, 1 << 30), (0x20, 16), (0x21, 16)):
+        at = doctored.writes(opcode)[0]
+        message = refuses(doctored.with_word(at + 1, int(doctored.words[at + 1]) + change), tmp_path)
+        assert "subgraph 0, operator 0, command word" in message
+
+
+@needs_models
+@compiled
+def test_refuses_streams_that_do_not_decode(path, tmp_path):
+    doctored = Doctored(path)
+    for row in doctored.report["streams"][:3]:
+        message = refuses(doctored.with_stream(row["offset"], bytes(row["bytes"])), tmp_path)
+        assert "subgraph 0, operator 0, command word" in message
+        assert f"weight stream at {row['offset']} of the read-only tensor: " in message
 
 
 @needs_models
