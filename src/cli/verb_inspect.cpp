@@ -2,6 +2,7 @@
 
 #include <weightmill/formats/formats.h>
 #include <weightmill/formats/packed_files.h>
+#include <weightmill/pipeline/inspect_ir.h>
 #include <weightmill/pipeline/inspect_onnx.h>
 #include <weightmill/pipeline/squeeze.h>
 #include <weightmill/report/inspect.h>
@@ -61,6 +62,11 @@ void print_table(const InspectReport& report) {
   }
 }
 
+InspectReport inspect_model(const std::string& file) {
+  if (is_onnx(file)) return inspect_onnx(file);
+  return is_ir_path(file) ? inspect_ir(file) : inspect(read_model(file));
+}
+
 int run(const InspectArguments& arguments) {
   if (is_packed(arguments.file)) {
     const PackReport report = summarize(read_packed(arguments.file).packed);
@@ -71,8 +77,7 @@ int run(const InspectArguments& arguments) {
     return 0;
   }
   if (is_compiled_file(arguments.file)) return inspect_compiled_model(arguments.file, arguments.common);
-  const InspectReport report =
-      is_onnx(arguments.file) ? inspect_onnx(arguments.file) : inspect(read_model(arguments.file));
+  const InspectReport report = inspect_model(arguments.file);
   if (arguments.common.json)
     fmt::print("{}\n", to_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
   else
