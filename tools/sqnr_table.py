@@ -4,7 +4,8 @@
 
 A float model is run by LiteRT on real samples; each chosen layer is planned for the smallest and largest value of its
 input and output on those samples, run in integers on the layer's float input, and compared with its float output. So
-the numbers compare modes, not the accuracy of models. "+s" beside a power-of-two mode: with the best of 16 output scales, measured on the same samples.
+the numbers compare modes, not the accuracy of models. "+s" beside a power-of-two mode: with the best of 16 output scales,
+"+m" beside a mult7 mode: with the better of both multiplier rules; measured on the same samples.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def input_grid(layer: FloatLayer, mode: str, int16: bool) -> weightmill.Grid:
     return weightmill.Grid(steps * 256, zero * 256) if int16 else weightmill.Grid(steps, zero)
 
 
-def sqnr(layer: FloatLayer, mode: str, options: dict, *, int16=False, search=False, bias_correction=False) -> float:
+def sqnr(layer: FloatLayer, mode: str, options: dict, *, int16=False, n_candidates=0, bias_correction=False) -> float:
     grid = input_grid(layer, mode, int16)
     mean = layer.x.mean((0, 1, 2)) if bias_correction else None
     request = dict(weights=layer.weights, bias=layer.bias, input_quant=grid, mode=mode, int16_input=int16, input_mean=mean,
@@ -152,23 +153,25 @@ def sqnr(layer: FloatLayer, mode: str, options: dict, *, int16=False, search=Fal
         found = plan.simulate(codes, activation=layer.activation, rounding=rounding, **layer.geometry)
         return weightmill.agreement(layer.y, found, plan.output).sqnr_db
 
-    if not search:
+    if n_candidates == 0:
         return measured(weightmill.plan_conv(**request))
-    return -weightmill.search_output_scale(measured_noise=lambda plan: -measured(plan), **request).noise
+    return -weightmill.search_output_scale(n_candidates=n_candidates, measured_noise=lambda plan: -measured(plan), **request).noise
 
 
 def print_table(title: str, layers: list[FloatLayer], columns: list[tuple[str, dict]], int16: bool, bias_correction: bool) -> None:
     cells = []
     for mode, options in columns:
         label = mode + "".join({"policy": " classic", "per_channel": " per tensor", "asymmetric": " symmetric"}[o] for o in options)
-        cells.append((label, mode, options, False))
+        cells.append((label, mode, options, 0))
         if mode.startswith("pow2"):
-            cells.append((label + " +s", mode, options, True))
+            cells.append((label + " +s", mode, options, 16))
+        if mode.startswith("mult7") and "policy" not in options:
+            cells.append((label + " +m", mode, options, 1))
     print(f"\n**{title}**\n\n| layer | " + " | ".join(c[0] for c in cells) + " |")
     print("|---|" + "---|" * len(cells))
     for layer in layers:
-        row = [sqnr(layer, mode, options, int16=int16, search=search, bias_correction=bias_correction)
-               for _, mode, options, search in cells]
+        row = [sqnr(layer, mode, options, int16=int16, n_candidates=n, bias_correction=bias_correction)
+               for _, mode, options, n in cells]
         print(f"| {layer.name} | " + " | ".join(f"{db:.1f}" for db in row) + " |", flush=True)
 
 
