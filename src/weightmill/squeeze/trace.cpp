@@ -175,26 +175,16 @@ class ProgramPair {
     std::size_t j = 0;
     for (const Reference& a : op_a_.references) {
       if (a.optional && !before_.is_live(a)) continue;
-      std::size_t found = j;
-      while (found < op_b_.references.size() && op_b_.references[found].optional &&
-             !is_same_place(a, op_b_.references[found])) {
-        ++found;
-      }
-      if (found == op_b_.references.size() || !is_same_place(a, op_b_.references[found])) {
-        if (is_left_over(a)) continue;
+      while (j < op_b_.references.size() && op_b_.references[j].optional && !is_same_place(a, op_b_.references[j])) ++j;
+      if (j == op_b_.references.size() || !is_same_place(a, op_b_.references[j])) {
         return differ(fmt::format("the second does not read its {}", name_of(a.role)));
       }
-      if (!is_same(a, op_b_.references[found])) return differ(fmt::format("its {} differ", name_of(a.role)));
-      j = found + 1;
+      if (!is_same(a, op_b_.references[j++])) return differ(fmt::format("its {} differ", name_of(a.role)));
     }
     while (j < op_b_.references.size() && op_b_.references[j].optional) ++j;
     if (j != op_b_.references.size()) return differ("the second reads more");
     return std::nullopt;
   }
-
-  /// A register that an earlier operation left behind, and that now points at copied bytes in one program and at none in
-  /// the other: where these scales were read, both would have copied them.
-  static bool is_left_over(const Reference& reference) { return reference.optional && reference.region != 0; }
 
   static bool is_same_place(const Reference& a, const Reference& b) {
     return a.role == b.role && a.optional == b.optional && a.base == b.base && a.region == b.region;

@@ -20,6 +20,14 @@ bool is_counted(Opcode opcode) {
          opcode == Opcode::elementwise || opcode == Opcode::resize;
 }
 
+/// Whether an operation without weights may use scales of channels: POOL that sums. The other modes of POOL only choose
+/// among values, and drivers take it that ELEMENTWISE never reads scales.
+bool may_scale_channels(const Operation& operation) {
+  constexpr std::uint32_t kAverage = 1, kReduceSum = 2, kSum = 3;
+  const std::uint32_t mode = operation.parameter;
+  return operation.opcode == Opcode::pool && (mode == kAverage || mode == kReduceSum || mode == kSum);
+}
+
 }  // namespace
 
 std::string where_of(const Program& program, std::uint32_t word) {
@@ -146,6 +154,9 @@ void Walker::read_scales(Operation& operation, unsigned core, bool optional) {
   const std::uint64_t address = registers_[base];
   const bool is_known = registers_.is_written(reg::kScaleRegion) && registers_.is_written(base);
   const auto region = static_cast<unsigned>(registers_[reg::kScaleRegion] & kRegionMask);
+  // An address left over from an operation before means nothing in memory that is written again and again; in the
+  // read-only tensor it costs nothing to follow.
+  if (optional && region != 0 && !may_scale_channels(operation)) return;
   std::optional<Origin> origin;
   if (is_known && size <= kMaxScaleBytes) origin = origin_of(region, address, size);
   if (!origin) {
