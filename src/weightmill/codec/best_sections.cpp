@@ -138,14 +138,7 @@ class Group {
     const Draft& last = *drafts_.back();
     if (last.zero_runs != next.zero_runs || last.only_zeros() || next.only_zeros()) return false;
     if (shared_.palette.size != 0 || next.has_palette()) return false;
-    Group both = *this;
-    both.drafts_.push_back(&next);
-    both.counts_ += next.counts;
-    both.shared_ = without_palette(both.counts_, settings_);
-    both.price_ = both.price_under(both.shared_);
-    if (both.price_ > price_ + next.palette.price + BestSettings::kPaletteHeaderBits * kBit) return false;
-    *this = std::move(both);
-    return true;
+    return has_same_indices(next) ? add(next) : add_if_cheaper(next);
   }
 
   PlannedSection planned() {
@@ -153,15 +146,43 @@ class Group {
     const Draft &first = *drafts_.front(), &last = *drafts_.back();
     PlannedSection section{first.begin, last.end, first.zero_runs, first.only_zeros(), shared_, {}};
     for (const Draft* draft : drafts_) {
-      Price ignored;
-      const WeightCode code = cheapest_code(draft->counts, shared_, settings_.position, &ignored);
       const std::uint64_t n = section.only_zeros ? 1 : draft->counts.total();
-      section.slices.push_back({static_cast<std::size_t>(n), code, draft->run_code()});
+      section.slices.push_back({static_cast<std::size_t>(n), code_of(*draft), draft->run_code()});
     }
     return section;
   }
 
  private:
+  /// Whether all indices, and their widths, stay what they are.
+  bool has_same_indices(const Draft& next) const noexcept {
+    const Palette &shared = shared_.palette, &other = next.palette.palette;
+    return shared.direct_offset == other.direct_offset && shared.entry_bits == other.entry_bits;
+  }
+
+  bool add(const Draft& next) {
+    drafts_.push_back(&next);
+    counts_ += next.counts;
+    price_ += next.palette.price;
+    return true;
+  }
+
+  bool add_if_cheaper(const Draft& next) {
+    Group both = *this;
+    both.add(next);
+    both.shared_ = without_palette(both.counts_, settings_);
+    both.price_ = both.price_under(both.shared_);
+    if (both.price_ > price_ + next.palette.price + BestSettings::kPaletteHeaderBits * kBit) return false;
+    *this = std::move(both);
+    return true;
+  }
+
+  WeightCode code_of(const Draft& draft) const {
+    const bool own = drafts_.size() == 1 || (shared_.palette.size == 0 && has_same_indices(draft));
+    if (own) return draft.palette.code;
+    Price ignored;
+    return cheapest_code(draft.counts, shared_, settings_.position, &ignored);
+  }
+
   Price price_under(const CodedPalette& shared) const {
     Price sum = kBit * shared.palette.size * shared.palette.entry_bits;
     for (const Draft* draft : drafts_) {

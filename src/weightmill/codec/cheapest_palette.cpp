@@ -151,7 +151,7 @@ class PaletteSearch {
       : counts_(counts), settings_(settings), common_(counts), best_(without_palette(counts, settings)) {}
 
   CodedPalette run() && {
-    if (common_.size() == 0) return best_;
+    if (common_.size() == 0 || is_hopeless()) return best_;
     const Price none = best_.price;
     const std::size_t largest = std::min<std::size_t>(common_.size(), Palette::kMaxSize);
     const Price coarse = std::min({tried(largest), tried(4), tried(12)});
@@ -162,6 +162,14 @@ class PaletteSearch {
 
  private:
   static constexpr Price kHopeless = 64;
+
+  /// With Forms::proven entries push all other indices up: where these are many, nothing can make up for it.
+  bool is_hopeless() const noexcept {
+    if (settings_.forms == Forms::all || common_.size() <= Palette::kMaxSize) return false;
+    std::uint64_t covered = 0;
+    for (const std::uint16_t code : common_.first(Palette::kMaxSize)) covered += counts_.of[code];
+    return covered * 4 < counts_.total() * 3;
+  }
 
   Price tried(std::size_t size) {
     if (size > common_.size()) return kUnusable;

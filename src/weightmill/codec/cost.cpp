@@ -18,20 +18,32 @@ struct Quotients {
   std::uint32_t positions = 0, continuations = 0;
 };
 
-Quotients plain_quotients(std::span<const std::uint16_t> indices, unsigned divisor) noexcept {
-  Quotients sum;
-  for (const std::uint16_t index : indices) {
-    const std::uint32_t quotient = std::uint32_t{index} >> divisor;
-    sum.positions += quotient / 2 + 1;
-    sum.continuations += (quotient + 1) / 2;
+/// Adds up part(index) of all indices. Within a block 16 bits hold the sum, so that it takes eight indices at a time.
+template <class Part>
+std::uint32_t sum_of(std::span<const std::uint16_t> indices, const Part& part) noexcept {
+  constexpr std::size_t kBlock = 64;
+  std::uint32_t sum = 0;
+  for (std::size_t begin = 0; begin < indices.size(); begin += kBlock) {
+    const auto block = indices.subspan(begin, std::min(kBlock, indices.size() - begin));
+    std::uint16_t block_sum = 0;
+    for (const std::uint16_t index : block) block_sum = static_cast<std::uint16_t>(block_sum + part(index));
+    sum += block_sum;
   }
   return sum;
 }
 
+Quotients plain_quotients(std::span<const std::uint16_t> indices, unsigned divisor) noexcept {
+  const auto n = static_cast<std::uint32_t>(indices.size());
+  const auto halves = [=](std::uint16_t index) { return static_cast<std::uint16_t>(index >> divisor >> 1); };
+  const auto rounded_up = [=](std::uint16_t index) {
+    return static_cast<std::uint16_t>(((index >> divisor) + 1) >> 1);
+  };
+  return {n + sum_of(indices, halves), sum_of(indices, rounded_up)};
+}
+
 Quotients truncated_quotients(std::span<const std::uint16_t> indices, unsigned divisor) noexcept {
-  Quotients sum{static_cast<std::uint32_t>(indices.size()), 0};
-  for (const std::uint16_t index : indices) sum.continuations += index >> divisor != 0 ? 1 : 0;
-  return sum;
+  const auto is_above = [=](std::uint16_t index) { return static_cast<std::uint16_t>(index >> divisor != 0 ? 1 : 0); };
+  return {static_cast<std::uint32_t>(indices.size()), sum_of(indices, is_above)};
 }
 
 Quotients quotients_of(const Slice& slice) noexcept {

@@ -64,33 +64,35 @@ Encoded encode_with(std::span<const std::int16_t> weights, const BestSettings& s
 }
 
 /// `fast` has no time to look at what Vela's encoders would make of larger streams.
-constexpr std::size_t kAlwaysChecked = 4096;
+constexpr std::size_t kAlwaysChecked = 1024;
 
 /// A pass of the decoder is worth three bits.
 constexpr Price kPosition = 3 * kBit / kChunkWeights;
 
 constexpr BestSettings settings_of(Effort effort, Forms forms) noexcept {
   if (effort == Effort::fast) return {forms, 512, 32, kPosition, false};
-  return {forms, 64, 24, kPosition, true};
+  return {forms, 128, 24, kPosition, true};
 }
 
 /// What a stream must keep to: no larger than the smaller stream of Vela's two encoders, and at most 5 % more passes than
 /// the one that takes fewer, if the smaller one keeps to that; else than the smaller one.
 class Limits {
  public:
-  explicit Limits(std::span<const std::int16_t> weights)
-      : reference_(reference_cost(weights)),
-        regor_(regor_cost(weights)),
-        regor_is_smaller_(std::pair(regor_.bits, regor_.passes) < std::pair(reference_.bits, reference_.passes)) {}
+  explicit Limits(std::span<const std::int16_t> weights) : Limits(vela_costs(weights)) {}
 
-  bool kept_by(const Encoded& encoded) const noexcept {
-    return encoded.stream.size() * 8 <= smaller().bits && encoded.passes * 100 <= passes_percent();
-  }
+  bool too_large(const Encoded& encoded) const noexcept { return encoded.stream.size() * 8 > smaller().bits; }
+  bool too_slow(const Encoded& encoded) const noexcept { return encoded.passes * 100 > passes_percent(); }
+
   std::vector<std::uint8_t> encode_smaller(std::span<const std::int16_t> weights) const {
     return regor_is_smaller_ ? encode_regor(weights) : encode_reference(weights);
   }
 
  private:
+  explicit Limits(const VelaCosts& costs)
+      : reference_(costs.reference),
+        regor_(costs.regor),
+        regor_is_smaller_(std::pair(regor_.bits, regor_.passes) < std::pair(reference_.bits, reference_.passes)) {}
+
   const Cost& smaller() const noexcept { return regor_is_smaller_ ? regor_ : reference_; }
   std::uint64_t passes_percent() const noexcept {
     return std::max(std::min(reference_.passes, regor_.passes) * 105, smaller().passes * 100);
@@ -100,23 +102,27 @@ class Limits {
   bool regor_is_smaller_;
 };
 
-/// The smallest of several streams that keeps the limits.
+/// The smallest of several streams that keep the limits.
 class Contest {
  public:
   Contest(std::span<const std::int16_t> weights, const Limits& limits) : weights_(weights), limits_(limits) {}
 
   void enter(Encoded&& encoded) {
-    const bool better = stream_.empty() || encoded.stream.size() < stream_.size();
-    if (better && limits_.kept_by(encoded)) stream_ = std::move(encoded.stream);
+    too_slow_ = limits_.too_slow(encoded);
+    if (too_slow_ || limits_.too_large(encoded)) return;
+    if (is_open() || encoded.stream.size() < stream_.size()) stream_ = std::move(encoded.stream);
   }
   void enter(const BestSettings& settings) { enter(encode_with(weights_, settings)); }
 
-  /// Searches with ever dearer passes, at first none.
-  void enter_faster(BestSettings settings) {
-    constexpr std::array<Price, 5> kPositions{0, kPosition, 4 * kPosition, 16 * kPosition, 64 * kPosition};
-    for (const Price position : kPositions) {
-      settings.position = position;
-      settings.search_slices = position == 0;  // that search knows bits only
+  /// Searches again: with ever dearer passes where the stream entered last took too many, else with free ones.
+  void enter_others(BestSettings settings) {
+    if (!too_slow_) {
+      settings.position = 0;
+      enter(settings);
+      return;
+    }
+    settings.search_slices = false;  // that search knows bits only
+    for (settings.position = kPosition; is_open() && settings.position <= 64 * kPosition; settings.position *= 4) {
       enter(settings);
     }
   }
@@ -128,11 +134,12 @@ class Contest {
   std::span<const std::int16_t> weights_;
   const Limits& limits_;
   std::vector<std::uint8_t> stream_;
+  bool too_slow_ = false;
 };
 
 /// What `max` tries beside the settings of `best`.
 void enter_more(Contest& contest, Forms forms) {
-  for (const std::size_t block : {16, 32, 128, 512}) {
+  for (const std::size_t block : {16, 32, 64, 512}) {
     for (const std::size_t zeros : {16, 40}) contest.enter({forms, block, zeros, 1, true});
   }
 }
@@ -147,7 +154,7 @@ std::vector<std::uint8_t> encode_small(std::span<const std::int16_t> weights, Ef
   Contest contest(weights, limits);
   contest.enter(std::move(encoded));
   if (effort == Effort::max) enter_more(contest, forms);
-  if (contest.is_open()) contest.enter_faster(settings);
+  if (contest.is_open()) contest.enter_others(settings);
   return std::move(contest).winner();
 }
 

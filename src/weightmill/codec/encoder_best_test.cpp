@@ -174,8 +174,12 @@ TEST(EncoderBest, ReferenceCostsAreThoseOfTheStreams) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(seed);
     const Weights weights = testkit::random_weights(seed);
+    const VelaCosts both = vela_costs(weights);
     for (const Effort effort : {Effort::reference, Effort::regor}) {
       const Cost cost = effort == Effort::regor ? regor_cost(weights) : reference_cost(weights);
+      const Cost shared = effort == Effort::regor ? both.regor : both.reference;
+      EXPECT_EQ(shared.bits, cost.bits);
+      EXPECT_EQ(shared.passes, cost.passes);
       const auto stream = encode(weights, effort);
       EXPECT_EQ(cost.bits, stream.size() * 8);
       EXPECT_EQ(cost.passes, decode_with_statistics(stream).statistics.passes);

@@ -4,10 +4,8 @@
 #include "sections.h"
 
 namespace weightmill::mlw {
-namespace {
 
-/// Zeros are counted between the weights where they are more than four times as common as any other weight.
-bool wants_zero_runs(const Histogram& histogram) noexcept {
+bool reference_wants_zero_runs(const Histogram& histogram) noexcept {
   constexpr std::uint64_t kFactor = 4;
   std::uint32_t most_common = 0;  // of all but zero
   for (int weight = -kMaxWeight; weight <= kMaxWeight; ++weight) {
@@ -16,11 +14,13 @@ bool wants_zero_runs(const Histogram& histogram) noexcept {
   return histogram[0] > kFactor * most_common;
 }
 
+namespace {
+
 template <class Writer>
 std::uint64_t put_reference_section(Writer& out, std::span<const std::int16_t> weights, SectionScratch& scratch) {
   Histogram histogram;
   histogram.count(weights);
-  const bool zero_runs = wants_zero_runs(histogram);
+  const bool zero_runs = reference_wants_zero_runs(histogram);
   const PaletteChoice choice = choose_palette(histogram, zero_runs, Coverage::more_than_half);
   to_symbols(weights, choice, zero_runs, scratch.symbols);
   const WeightSegments weight_segments = reference_weight_segments(scratch.symbols.indices, uncompressed_bits(choice));

@@ -7,8 +7,6 @@
 namespace weightmill::mlw {
 namespace {
 
-constexpr std::size_t kSectionWeights = 131072;
-
 /// Zeros that stand beside another zero. Each weight is looked at with its neighbours, many at a time.
 std::size_t count_zeros_in_runs(std::span<const std::int16_t> weights) noexcept {
   const std::size_t n = weights.size();
@@ -19,9 +17,9 @@ std::size_t count_zeros_in_runs(std::span<const std::int16_t> weights) noexcept 
   return in_runs;
 }
 
-/// Zeros are counted between the weights where at least half of them are in runs and they are more than five times as
-/// common as any other weight.
-bool wants_zero_runs(std::span<const std::int16_t> weights, const Histogram& histogram) noexcept {
+}  // namespace
+
+bool regor_wants_zero_runs(std::span<const std::int16_t> weights, const Histogram& histogram) noexcept {
   constexpr std::uint64_t kFactor = 5;
   std::uint32_t most_common = 0;  // of all but zero
   for (int weight = -kMaxWeight; weight <= kMaxWeight; ++weight) {
@@ -30,11 +28,13 @@ bool wants_zero_runs(std::span<const std::int16_t> weights, const Histogram& his
   return histogram[0] > kFactor * most_common && count_zeros_in_runs(weights) >= histogram[0] / 2;
 }
 
+namespace {
+
 template <class Writer>
 std::uint64_t put_regor_section(Writer& out, std::span<const std::int16_t> weights, SectionScratch& scratch) {
   Histogram histogram;
   histogram.count(weights);
-  const bool zero_runs = wants_zero_runs(weights, histogram);
+  const bool zero_runs = regor_wants_zero_runs(weights, histogram);
   const PaletteChoice choice = choose_palette(histogram, zero_runs, Coverage::at_least_half);
   to_symbols(weights, choice, zero_runs, scratch.symbols);
   const WeightSegments weight_segments = regor_weight_segments(scratch.symbols.indices, uncompressed_bits(choice));
@@ -47,8 +47,9 @@ template <class Writer>
 std::uint64_t put_regor(Writer& out, std::span<const std::int16_t> weights) {
   SectionScratch scratch;
   std::uint64_t n_passes = 0;
-  for (std::size_t begin = 0; begin < weights.size(); begin += kSectionWeights) {
-    n_passes += put_regor_section(out, weights.subspan(begin, std::min(kSectionWeights, weights.size() - begin)), scratch);
+  for (std::size_t begin = 0; begin < weights.size(); begin += kRegorSectionWeights) {
+    const std::size_t size = std::min(kRegorSectionWeights, weights.size() - begin);
+    n_passes += put_regor_section(out, weights.subspan(begin, size), scratch);
   }
   put_end_of_stream(out);
   return n_passes;

@@ -6,6 +6,7 @@
 
 #include "codec.h"
 #include "cost.h"
+#include "palette.h"
 
 namespace weightmill::mlw {
 
@@ -16,8 +17,21 @@ std::vector<std::uint8_t> encode_regor(std::span<const std::int16_t> weights);  
 /// `fast`, `best` or `max`.  [docs/weight-stream.md §16-19]
 std::vector<std::uint8_t> encode_small(std::span<const std::int16_t> weights, Effort effort, Forms forms);
 
+/// Whether zeros are counted between the other weights: where they are more than four times as common as any other one.
+bool reference_wants_zero_runs(const Histogram& histogram) noexcept;
+/// Where at least half of them stand in runs and they are more than five times as common as any other weight.
+bool regor_wants_zero_runs(std::span<const std::int16_t> weights, const Histogram& histogram) noexcept;
+
+inline constexpr std::size_t kRegorSectionWeights = 131072;
+
 /// What the streams of encode_reference() and encode_regor() take, without making them.
 Cost reference_cost(std::span<const std::int16_t> weights);
 Cost regor_cost(std::span<const std::int16_t> weights);
+
+struct VelaCosts {
+  Cost reference, regor;
+};
+/// Both, with what they have in common done once.
+VelaCosts vela_costs(std::span<const std::int16_t> weights);
 
 }  // namespace weightmill::mlw

@@ -24,25 +24,50 @@ constexpr unsigned kLanes = kDenseLanes + kRunLanes;
 /// Zero runs are looked at in blocks of which one weight in so many is 0.
 constexpr std::uint32_t kZerosWorthIt = 16;
 
-using Lead = std::int32_t;  ///< a Price over the cheapest lane's
-constexpr Lead kFarBehind = Lead{1} << 28;
+/// A Price over the cheapest lane's. A float holds these integers exactly, and every SSE has its minimum.
+using Lead = float;
+constexpr Lead kFarBehind = 1 << 22;
+using Leads = std::array<Lead, kLanes>;
 
-Lead capped(Price price) noexcept { return static_cast<Lead>(std::min<Price>(price, kFarBehind)); }
+Lead capped(Price price) noexcept { return static_cast<Lead>(std::min<Price>(price, static_cast<Price>(kFarBehind))); }
 
-/// How the lanes of one kind were entered at a block.
+/// The lanes of one kind.
+struct Kind {
+  unsigned begin, end;
+};
+constexpr Kind kDense{0, kDenseLanes}, kWithRuns{kDenseLanes, kLanes};
+
+Kind kind_of(unsigned lane) noexcept { return lane < kDenseLanes ? kDense : kWithRuns; }
+
+/// Four at a time: without that the compiler takes one after the other.
+Lead lowest_of(const Leads& leads, Kind kind) noexcept {
+  std::array<Lead, 4> lowest{kFarBehind, kFarBehind, kFarBehind, kFarBehind};
+  for (unsigned lane = kind.begin; lane < kind.end; lane += 4) {
+    for (unsigned i = 0; i < 4; ++i) lowest[i] = leads[lane + i] < lowest[i] ? leads[lane + i] : lowest[i];
+  }
+  return std::min(std::min(lowest[0], lowest[1]), std::min(lowest[2], lowest[3]));
+}
+static_assert(kDenseLanes % 4 == 0 && kRunLanes % 4 == 0);
+
+unsigned first_lowest(const Leads& leads, Kind kind) noexcept {
+  const auto begin = leads.begin() + kind.begin, end = leads.begin() + kind.end;
+  return static_cast<unsigned>(std::min_element(begin, end) - leads.begin());
+}
+
+/// What it costs to enter a lane from the cheapest of its own kind, or of the other.
 struct Entry {
   Lead price = kFarBehind;
-  std::uint8_t from = 0;  ///< lane
+  bool from_other = false;
 };
 
 /// What leads back from a block to the one before.
 struct Step {
   std::size_t begin;
+  Leads before;  ///< the block
   Entry dense, runs;
-  std::array<std::uint8_t, kLanes> entered;  ///< 1: from another lane
-};
 
-bool is_dense(unsigned lane) noexcept { return lane < kDenseLanes; }
+  const Entry& entry(Kind kind) const noexcept { return kind.begin == 0 ? dense : runs; }
+};
 
 class PieceSearch {
  public:
@@ -99,8 +124,8 @@ class PieceSearch {
 
   /// Without zeros in the block, zero runs are only worth a look where they come from the block before.
   bool runs_may_go_on() const noexcept {
-    const Lead best = *std::min_element(lead_.begin() + kDenseLanes, lead_.end());
-    return best < capped(settings_.slice_price() + BestSettings::kPaletteHeaderBits * kBit);
+    return lowest_of(lead_, kWithRuns) <
+           lowest_of(lead_, kDense) + capped(settings_.slice_price() + BestSettings::kPaletteHeaderBits * kBit);
   }
 
   bool all_forms() const noexcept { return settings_.forms == Forms::all; }
@@ -187,55 +212,53 @@ class PieceSearch {
     }
   }
 
-  Entry cheapest(unsigned begin, unsigned end) const noexcept {
-    const auto best = std::min_element(lead_.begin() + begin, lead_.begin() + end);
-    return {*best, static_cast<std::uint8_t>(best - lead_.begin())};
-  }
-
-  static Entry cheaper(Entry a, Price a_price, Entry b, Price b_price) noexcept {
-    const Lead via_a = capped(a.price + a_price), via_b = capped(b.price + b_price);
-    return via_b < via_a ? Entry{via_b, b.from} : Entry{via_a, a.from};
+  static Entry cheaper(Lead own, Price own_price, Lead other, Price other_price) noexcept {
+    const Lead stay = own + static_cast<Lead>(own_price), change = other + static_cast<Lead>(other_price);
+    return change < stay ? Entry{change, true} : Entry{stay, false};
   }
 
   /// Takes the block that begins at `begin`, whose prices are known: each lane stays or is entered from the cheapest.
   void step(std::size_t begin, bool with_runs) {
+    const Lead dense = lowest_of(lead_, kDense), runs = lowest_of(lead_, kWithRuns), lowest = std::min(dense, runs);
+    for (Lead& lead : lead_) lead -= lowest;
     Step& step = steps_.emplace_back();
     step.begin = begin;
+    std::copy(lead_.begin(), lead_.end(), step.before.begin());
     if (steps_.size() > 1) {
       const Price header = settings_.slice_price();
       const Price palette = header + BestSettings::kPaletteHeaderBits * kBit;
       const Price first_run = (BestSettings::kFillerBits + 1) * kBit;
-      const Entry dense = cheapest(0, kDenseLanes), runs = cheapest(kDenseLanes, kLanes);
-      step.dense = cheaper(dense, header, runs, palette);
-      step.runs = cheaper(runs, header, dense, palette + first_run);
+      step.dense = cheaper(dense - lowest, header, runs - lowest, palette);
+      step.runs = cheaper(runs - lowest, header, dense - lowest, palette + first_run);
     }
-    take_lanes(0, kDenseLanes, step.dense.price, step.entered);
+    take_lanes(kDense, step.dense.price);
     if (with_runs) {
-      take_lanes(kDenseLanes, kLanes, step.runs.price, step.entered);
+      take_lanes(kWithRuns, step.runs.price);
     } else {
       std::fill(lead_.begin() + kDenseLanes, lead_.end(), kFarBehind);
     }
-    const Lead lowest = *std::min_element(lead_.begin(), lead_.end());
-    for (Lead& lead : lead_) lead -= lowest;
   }
 
-  void take_lanes(unsigned begin, unsigned end, Lead entry, std::array<std::uint8_t, kLanes>& entered) {
-    for (unsigned lane = begin; lane < end; ++lane) {
-      const bool enter = entry < lead_[lane];
-      entered[lane] = enter ? 1 : 0;
-      lead_[lane] = std::min((enter ? entry : lead_[lane]) + price_[lane], kFarBehind);
+  void take_lanes(Kind kind, Lead entry) {
+    for (unsigned lane = kind.begin; lane < kind.end; ++lane) {
+      const Lead before = entry < lead_[lane] ? entry : lead_[lane];
+      const Lead after = before + price_[lane];
+      lead_[lane] = after < kFarBehind ? after : kFarBehind;
     }
   }
 
   std::vector<Piece> trace() const {
     std::vector<Piece> pieces;
-    unsigned lane = cheapest(0, kLanes).from;
+    unsigned lane = first_lowest(lead_, {0, kLanes});
     std::size_t end = weights_.size();
     for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
-      if (step->entered[lane] == 0 && step + 1 != steps_.rend()) continue;
-      pieces.push_back({step->begin, end, !is_dense(lane)});
+      const Kind kind = kind_of(lane);
+      const Entry& entry = step->entry(kind);
+      if (entry.price >= step->before[lane] && step + 1 != steps_.rend()) continue;
+      pieces.push_back({step->begin, end, kind.begin != 0});
       end = step->begin;
-      lane = is_dense(lane) ? step->dense.from : step->runs.from;
+      const bool from_dense = (kind.begin == 0) != entry.from_other;
+      lane = first_lowest(step->before, from_dense ? kDense : kWithRuns);
     }
     std::reverse(pieces.begin(), pieces.end());
     return pieces;
@@ -244,9 +267,9 @@ class PieceSearch {
   std::span<const std::int16_t> weights_;
   const BestSettings& settings_;
   std::vector<Step> steps_;
-  std::array<Lead, kLanes> lead_{};
-  std::array<Lead, kLanes> price_{};  ///< of the block at hand
-  std::uint32_t open_run_ = 0;        ///< zeros before the block, if they count
+  Leads lead_{};
+  Leads price_{};               ///< of the block at hand
+  std::uint32_t open_run_ = 0;  ///< zeros before the block, if they count
 };
 
 }  // namespace

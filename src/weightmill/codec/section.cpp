@@ -32,6 +32,17 @@ std::uint32_t split_block(std::span<const std::int16_t> weights, const PaletteCh
   return run;
 }
 
+/// Without entries an index follows from its weight by arithmetic, which takes many at a time.
+void fold_all(std::span<const std::int16_t> weights, const PaletteChoice& choice, std::uint16_t* indices) noexcept {
+  const auto zero = static_cast<std::int16_t>(index_of(choice, 0));
+  const auto offset = static_cast<std::int16_t>(choice.palette.direct_offset);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const std::int16_t weight = weights[i];
+    const auto code = static_cast<std::int16_t>(weight < 0 ? 1 - 2 * weight : 2 * weight);
+    indices[i] = static_cast<std::uint16_t>(weight == 0 ? zero : static_cast<std::int16_t>(code - offset));
+  }
+}
+
 void split_zero_runs(std::span<const std::int16_t> weights, const PaletteChoice& choice, Symbols& symbols) {
   symbols.indices.reserve(weights.size());
   symbols.runs.reserve(weights.size() + 1);
@@ -57,8 +68,12 @@ void to_symbols(std::span<const std::int16_t> weights, const PaletteChoice& choi
   symbols.runs.clear();
   if (!zero_runs) {
     symbols.indices.resize(weights.size());
-    std::transform(weights.begin(), weights.end(), symbols.indices.begin(),
-                   [&](std::int16_t weight) { return index_of(choice, weight); });
+    if (choice.palette.size == 0) {
+      fold_all(weights, choice, symbols.indices.data());
+    } else {
+      std::transform(weights.begin(), weights.end(), symbols.indices.begin(),
+                     [&](std::int16_t weight) { return index_of(choice, weight); });
+    }
   } else if (choice.only_zeros) {  // a slice has at least one index: the first zero is sent as one
     symbols.indices.push_back(index_of(choice, 0));
     symbols.runs = {0, static_cast<std::uint32_t>(weights.size() - 1)};
