@@ -35,6 +35,8 @@ class Drafting {
   /// Where zeros were to be counted, a palette may make it cheaper to code them after all.
   Draft draft(const Piece& piece) const {
     const auto weights = weights_.subspan(piece.begin, piece.end - piece.begin);
+    const auto is_zero = [](std::int16_t weight) { return weight == 0; };
+    if (piece.zero_runs && std::all_of(weights.begin(), weights.end(), is_zero)) return zeros(piece);
     Histogram histogram;
     histogram.count(weights);
     Draft draft{piece.begin, piece.end, piece.zero_runs, CodeCounts(histogram, piece.zero_runs), {}, {}, 0};
@@ -57,6 +59,17 @@ class Drafting {
 
  private:
   Price run_end(unsigned divisor) const noexcept { return kBit * (1 + divisor) + settings_.run_bit(); }
+
+  Draft zeros(const Piece& piece) const {
+    Draft draft{piece.begin, piece.end, true, {}, {}, {}, 0};
+    draft.palette.price = 0;
+    for (unsigned d = 0; d < RunCode::kCount; ++d) {
+      const auto quotient = static_cast<Price>((piece.end - piece.begin) >> d);
+      draft.runs[d] = quotient * (kBit + settings_.run_bit()) + run_end(d);
+    }
+    add_headers(draft);
+    return draft;
+  }
 
   RunPrices runs_price(std::span<const std::int16_t> weights) const {
     std::array<std::uint64_t, RunCode::kCount> quotients{};
@@ -84,6 +97,11 @@ class Drafting {
 
   void price(Draft& draft) const {
     draft.palette = cheapest_palette(draft.counts, settings_.for_indices(draft.zero_runs));
+    add_headers(draft);
+  }
+
+  /// And the runs.
+  void add_headers(Draft& draft) const {
     draft.price = draft.palette.price + settings_.slice_price() + BestSettings::kPaletteHeaderBits * kBit;
     if (!draft.zero_runs) return;
     draft.price += *std::min_element(draft.runs.begin(), draft.runs.end()) + BestSettings::kFillerBits * kBit;

@@ -1,6 +1,7 @@
 #include "cheapest_palette.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <numeric>
 #include <span>
@@ -148,12 +149,14 @@ class Trial {
 class PaletteSearch {
  public:
   PaletteSearch(const CodeCounts& counts, const BestSettings& settings)
-      : counts_(counts), settings_(settings), common_(counts), best_(without_palette(counts, settings)) {}
+      : counts_(counts), settings_(settings), best_(without_palette(counts, settings)) {}
 
   CodedPalette run() && {
-    if (common_.size() == 0 || is_hopeless()) return best_;
+    if (best_.price == 0 || is_hopeless()) return best_;
+    const CommonFirst common(counts_);
+    common_ = &common;
     const Price none = best_.price;
-    const std::size_t largest = std::min<std::size_t>(common_.size(), Palette::kMaxSize);
+    const std::size_t largest = std::min<std::size_t>(common.size(), Palette::kMaxSize);
     const Price coarse = std::min({tried(largest), tried(4), tried(12)});
     if (coarse > none + none / kHopeless) return best_;
     for (const std::size_t size : {2, 3, 6, 8, 16, 20, 24, 28}) tried(size);
@@ -165,24 +168,39 @@ class PaletteSearch {
 
   /// With Forms::proven entries push all other indices up: where these are many, nothing can make up for it.
   bool is_hopeless() const noexcept {
-    if (settings_.forms == Forms::all || common_.size() <= Palette::kMaxSize) return false;
+    return settings_.forms == Forms::proven && most_covered() * 4 < counts_.total() * 3;
+  }
+
+  /// No palette covers more weights than this. Counts are sorted only as far as their number of bits.
+  std::uint64_t most_covered() const noexcept {
+    std::array<std::uint32_t, 33> n_codes{}, n_weights{};
+    for (unsigned code = 0; code <= counts_.top; ++code) {
+      const auto width = static_cast<std::size_t>(std::bit_width(counts_.of[code]));
+      ++n_codes[width];
+      n_weights[width] += counts_.of[code];
+    }
     std::uint64_t covered = 0;
-    for (const std::uint16_t code : common_.first(Palette::kMaxSize)) covered += counts_.of[code];
-    return covered * 4 < counts_.total() * 3;
+    unsigned room = Palette::kMaxSize;
+    for (std::size_t width = n_codes.size(); width-- > 1 && room != 0;) {
+      const unsigned taken = std::min(room, n_codes[width]);
+      covered += std::min(std::uint64_t{n_weights[width]}, std::uint64_t{taken} << width);
+      room -= taken;
+    }
+    return covered;
   }
 
   Price tried(std::size_t size) {
-    if (size > common_.size()) return kUnusable;
-    const bool only = size == common_.size();
+    if (size > common_->size()) return kUnusable;
+    const bool only = size == common_->size();
     const CodedPalette coded =
-        Trial(counts_, common_.first(size), only, settings_.forms == Forms::all).priced(settings_);
+        Trial(counts_, common_->first(size), only, settings_.forms == Forms::all).priced(settings_);
     if (coded.price < best_.price) best_ = coded;
     return coded.price;
   }
 
   const CodeCounts& counts_;
   const BestSettings& settings_;
-  const CommonFirst common_;
+  const CommonFirst* common_ = nullptr;
   CodedPalette best_;
 };
 

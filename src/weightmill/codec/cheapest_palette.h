@@ -14,6 +14,7 @@ struct CodeCounts {
   std::array<std::uint32_t, kCodeValues> of{};
   unsigned top = 0;  ///< no larger code value occurs
 
+  CodeCounts() = default;
   /// Without zeros where they are counted in runs.
   CodeCounts(const Histogram& histogram, bool zero_runs) noexcept;
   CodeCounts& operator+=(const CodeCounts& other) noexcept;

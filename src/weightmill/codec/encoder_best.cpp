@@ -30,10 +30,17 @@ RunSegments run_segments(const PlannedSection& section) {
   return segments;
 }
 
+/// Of a section of zeros: one of them is coded, as "minus zero".
+PaletteChoice zeros_choice() {
+  PaletteChoice choice;
+  choice.only_zeros = true;
+  choice.index_of[kMaxWeight] = 1;
+  return choice;
+}
+
 std::uint64_t put_planned(BitWriter& out, std::span<const std::int16_t> weights, const PlannedSection& section,
                           const BestSettings& settings, SectionScratch& scratch) {
-  PaletteChoice choice = index_table(section.palette);
-  choice.only_zeros = section.only_zeros;
+  const PaletteChoice choice = section.only_zeros ? zeros_choice() : index_table(section.palette);
   to_symbols(weights, choice, section.zero_runs, scratch.symbols);
   WeightSegments codes = weight_segments(section);
   constexpr std::int8_t kSwitchBits = 29;  // a header and half a chunk of filler

@@ -109,7 +109,7 @@ TEST(EncoderBest, FastDecodesToItsWeightsAndKeepsTheLimitsOfShortStreams) {
     SCOPED_TRACE(seed);
     const Weights weights = testkit::random_weights(seed, 2000);
     const Found found = encoded(weights, Effort::fast, seed % 3 == 0 ? Forms::all : Forms::proven);
-    if (weights.size() <= 4096) expect_within_limits(found.cost, weights);
+    if (weights.size() <= 1024) expect_within_limits(found.cost, weights);
   }
 }
 
