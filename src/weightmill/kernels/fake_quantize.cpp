@@ -42,10 +42,18 @@ HWY_INLINE Floats load_floats(const std::uint8_t* bytes) {
   return hn::BitCast(F32(), hn::LoadU(bytes_tag, bytes));
 }
 
+// Better targets have smaller numbers.
+#undef WEIGHTMILL_CONVERTS_F16
+#if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+#define WEIGHTMILL_CONVERTS_F16 1
+#else
+#define WEIGHTMILL_CONVERTS_F16 0
+#endif
+
 /// Each lane rounded to the nearest float16, as from_f16(to_f16(x)).
 HWY_INLINE Floats to_f16_grid(Floats x) {
   const F32 f;
-#if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)  // better targets have smaller numbers
+#if WEIGHTMILL_CONVERTS_F16
   return hn::PromoteTo(f, hn::DemoteTo(hn::Rebind<hwy::float16_t, F32>(), x));
 #else
   const I32 i;
@@ -142,6 +150,18 @@ std::size_t quantize_each_simd(const std::uint8_t* weights, const CodeLimitRows&
   return loop(weights, limits, rule, n, codes, saw_nan);
 }
 
+#if WEIGHTMILL_CONVERTS_F16
+std::size_t widen_f16_simd(const std::uint8_t* in, std::size_t n, float* out) {
+  const F32 f;
+  const hn::Rebind<hwy::float16_t, F32> half;
+  const hn::Repartition<std::uint8_t, decltype(half)> bytes;
+  const std::size_t lanes = hn::Lanes(f);
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    hn::StoreU(hn::PromoteTo(f, hn::BitCast(half, hn::LoadU(bytes, in + 2 * i))), f, out + i);
+  return i;
+}
+#else
 /// float16 to float32 in integer and float32 operations that every target has.
 std::size_t widen_f16_simd(const std::uint8_t* in, std::size_t n, float* out) {
   const F32 f;
@@ -162,6 +182,7 @@ std::size_t widen_f16_simd(const std::uint8_t* in, std::size_t n, float* out) {
   }
   return i;
 }
+#endif
 
 std::size_t widen_bf16_simd(const std::uint8_t* in, std::size_t n, float* out) {
   const F32 f;
