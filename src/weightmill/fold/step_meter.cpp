@@ -107,14 +107,33 @@ void StepMeter::errors_of_all(const Meaning& meaning, std::span<double> errors) 
   }
 }
 
+/// The largest error measured so far, here or in other blocks.
+double StepMeter::known(const StepError& error) const noexcept {
+  return std::max(largest_.load(std::memory_order_relaxed), error.max_steps);
+}
+
+/// Whether an error up to `possible` would be news.
+bool StepMeter::can_exceed(double possible, const Meaning& meaning, const StepError& error) const noexcept {
+  return !(possible <= known(error) && (error.exceeds || possible <= meaning.bound));
+}
+
+int StepMeter::largest_difference(Bytes a, Bytes b) const noexcept {
+  const std::uint8_t flip = is_signed_ ? 0x80 : 0;  // makes the order of signed codes that of their bytes
+  std::uint8_t largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto x = static_cast<std::uint8_t>(a[i] ^ flip), y = static_cast<std::uint8_t>(b[i] ^ flip);
+    largest = std::max(largest, static_cast<std::uint8_t>(std::max(x, y) - std::min(x, y)));
+  }
+  return largest;
+}
+
 /// Codes that are stored as they are defined.
 void StepMeter::add_equal(const Meaning& meaning, Bytes stored, Bytes defined, StepError& error) const {
-  const double known = std::min(error.max_steps, meaning.bound);
-  if (meaning.possible <= known) return;
+  if (!can_exceed(meaning.possible, meaning, error)) return;
   std::array<double, 256> room;
   const auto errors = std::span(room).first(static_cast<std::size_t>(codes_.levels));
   errors_of_all(meaning, errors);
-  if (all_up_to(known, errors)) return;
+  if (all_up_to(error.exceeds ? known(error) : std::min(known(error), meaning.bound), errors)) return;
   std::array<bool, 256> occurs{};
   for (std::size_t i = 0; i < stored.size(); ++i) occurs[stored[i]] |= stored[i] == defined[i];
   for (std::int32_t n = 0; n < codes_.levels; ++n) {
@@ -126,6 +145,8 @@ void StepMeter::add_equal(const Meaning& meaning, Bytes stored, Bytes defined, S
 /// Codes one by one, but for repetitions.
 void StepMeter::add_pairs(const Meaning& meaning, Bytes stored, Bytes defined, bool differing_only,
                           StepError& error) const {
+  const double apart = largest_difference(stored, defined) * std::abs(meaning.scale / meaning.step);
+  if (!codes_.shifted && !can_exceed(meaning.possible + apart, meaning, error)) return;
   std::array<std::uint8_t, 256> seen{};  // by the code as defined: a bit for each of its neighbours
   for (std::size_t i = 0; i < stored.size(); ++i) {
     if (differing_only && stored[i] == defined[i]) continue;
@@ -154,12 +175,12 @@ void StepMeter::add_each(std::uint64_t first, Bytes stored, Bytes defined, StepE
   for (std::size_t i = 0; i < stored.size(); ++i) {
     const Meaning& own = meaning(scales[i], made);
     error.bound_steps = std::max(error.bound_steps, own.bound);
-    if (stored[i] == defined[i] && own.possible <= error.max_steps && own.possible <= own.bound) continue;
+    if (stored[i] == defined[i] && !can_exceed(own.possible, own, error)) continue;
     error.add(error_of(own, wide(stored[i]), wide(defined[i])), own.bound);
   }
 }
 
-void StepMeter::add(std::uint64_t first, Bytes stored, Bytes defined, StepError& error) const {
+void StepMeter::add_block(std::uint64_t first, Bytes stored, Bytes defined, StepError& error) const {
   Meaning made;
   if (scales_.size() == 1) return add_run(meaning(0, made), stored, defined, error);
   if (index_.run() < static_cast<std::uint64_t>(codes_.levels)) return add_each(first, stored, defined, error);
@@ -168,6 +189,13 @@ void StepMeter::add(std::uint64_t first, Bytes stored, Bytes defined, StepError&
     const std::size_t n = std::min<std::uint64_t>(stored.size() - i, index_.run() - flat % index_.run());
     add_run(meaning(index_.at(flat), made), stored.subspan(i, n), defined.subspan(i, n), error);
     i += n;
+  }
+}
+
+void StepMeter::add(std::uint64_t first, Bytes stored, Bytes defined, StepError& error) const {
+  add_block(first, stored, defined, error);
+  double known = largest_;
+  while (known < error.max_steps && !largest_.compare_exchange_weak(known, error.max_steps)) {
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,7 +17,8 @@ double step_bound(double unit_roundoff, double zero_point, double largest_code) 
 /// Measures the numbers that stored codes stand for against FakeQuantize's own output, in steps.  [docs/folding.md §5]
 ///
 /// Only codes that occur count. Where many neighbours share a scale they are looked through only if one of its codes
-/// could have a larger error than what has been measured before.
+/// could have a larger error than what has been measured before, in any block: the largest error of all blocks is
+/// always found, while that of one block may be left out where others have larger ones.
 class StepMeter {
  public:
   struct Codes {
@@ -52,6 +54,10 @@ class StepMeter {
   double possible_error(const Meaning& meaning) const;
   double error_of(const Meaning& meaning, std::int32_t stored, std::int32_t defined) const;
   void errors_of_all(const Meaning& meaning, std::span<double> errors) const;
+  double known(const StepError& error) const noexcept;
+  bool can_exceed(double possible, const Meaning& meaning, const StepError& error) const noexcept;
+  int largest_difference(Bytes a, Bytes b) const noexcept;
+  void add_block(std::uint64_t first, Bytes stored, Bytes defined, StepError& error) const;
   void add_run(const Meaning& meaning, Bytes stored, Bytes defined, StepError& error) const;
   void add_each(std::uint64_t first, Bytes stored, Bytes defined, StepError& error) const;
   void add_equal(const Meaning& meaning, Bytes stored, Bytes defined, StepError& error) const;
@@ -64,6 +70,7 @@ class StepMeter {
   Precision grid_;
   BroadcastIndex index_;
   std::vector<Meaning> known_;  ///< of every scale, unless they are too many
+  mutable std::atomic<double> largest_{0};  ///< measured so far
 };
 
 }  // namespace weightmill
