@@ -99,13 +99,14 @@ def ratios(report: dict) -> str:
 
 
 def worst(reports: dict, effort: str) -> str:
-    """The stream with the most passes, against the better one of Vela's two encoders."""
+    """The stream that grew most in passes, against the smaller one of Vela's two encoders; of equal sizes, that with fewer passes."""
     quotients = []
     for by_effort in reports.values():
         columns = [by_effort[name]["stream_changes"] for name in (effort, "reference", "regor")]
-        quotients += [ours["passes_after"] / min(a["passes_after"], b["passes_after"]) for ours, a, b in zip(*columns, strict=True)
-                      if min(a["passes_after"], b["passes_after"]) > 0]
-    return f"worst stream {max(quotients, default=1):.3f} x the passes of the better of reference and regor"
+        for ours, *vela in zip(*columns, strict=True):
+            better = min((change["bytes_after"], change["passes_after"]) for change in vela)[1]
+            quotients += [ours["passes_after"] / better] if better else []
+    return f"worst stream {max(quotients, default=1):.3f} x the passes of the smaller one of reference and regor"
 
 
 def lines_of(path: pathlib.Path, by_effort: dict) -> list[dict]:
