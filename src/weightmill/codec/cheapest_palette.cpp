@@ -159,7 +159,7 @@ class PaletteSearch {
     const std::size_t largest = std::min<std::size_t>(common.size(), Palette::kMaxSize);
     const Price coarse = std::min({tried(largest), tried(4), tried(12)});
     if (coarse > none + none / kHopeless) return best_;
-    for (const std::size_t size : {2, 3, 6, 8, 16, 20, 24, 28}) tried(size);
+    for (const std::size_t size : {2u, 3u, 6u, 8u, 16u, 20u, 24u, 28u}) tried(size);
     return best_;
   }
 

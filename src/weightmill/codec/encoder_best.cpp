@@ -146,8 +146,8 @@ class Contest {
 
 /// What `max` tries beside the settings of `best`.
 void enter_more(Contest& contest, Forms forms) {
-  for (const std::size_t block : {16, 32, 64, 512}) {
-    for (const std::size_t zeros : {16, 40}) contest.enter({forms, block, zeros, 1, true});
+  for (const std::size_t block : {16u, 32u, 64u, 512u}) {
+    for (const std::size_t zeros : {16u, 40u}) contest.enter({forms, block, zeros, 1, true});
   }
 }
 

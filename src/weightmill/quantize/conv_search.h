@@ -32,10 +32,10 @@ struct ScaleChoice {
 /// Plans a layer at several output scales and returns the plan with the least expected noise; the first of equals.
 ///
 /// A power-of-two gain leaves up to a bit of each channel's weights unused. As the output scale is free within a factor
-/// of two, one that loses less can be worth its coarser output. Modes with a multiplier have less to gain; of 7-bit ones
-/// both rules are tried.
-/// Noise of a channel: the sum of its squared weight errors times `input_square`, the squared error of its bias, and one
-/// twelfth of the output step squared. [docs/quantization.md §8]
+/// of two, one that loses less can be worth its coarser output. Modes with a multiplier have less to gain; of 7-bit
+/// ones both rules are tried.
+/// Noise of a channel: the sum of its squared weight errors times `input_square`, the squared error of its bias, and
+/// one twelfth of the output step squared. [docs/quantization.md §8]
 /// Throws: as plan_conv; bad_request, "E_SHAPE: ...", for the length of input_square or no candidates.
 ScaleChoice search_output_scale(const ConvRequest& request, const ScaleSearch& search = {});
 

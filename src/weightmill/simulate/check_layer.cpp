@@ -127,12 +127,16 @@ void check_float_gains(const IntegerLayer& layer, const std::vector<Float>& gain
   }
 }
 
+/// So that the first step of any accumulator is finite, and the second no NaN.
 void check_steps(const IntegerLayer& layer, std::size_t n_channels) {
   check_float_gains(layer, layer.gain, n_channels);
-  const auto finite = [](float x) { return std::isfinite(x); };
-  if (layer.offset.size() != n_channels || !std::ranges::all_of(layer.offset, finite) || !finite(layer.last.gain) ||
-      !finite(layer.last.offset)) {
-    refuse(layer, fmt::format("'{}' needs finite steps; they are made from input, weight and output scale",
+  const auto usable_gain = [](float x) { return x <= 0x1p96F; };
+  const auto usable_offset = [](float x) { return std::abs(x) <= 0x1p126F; };
+  if (layer.offset.size() != n_channels || !std::ranges::all_of(layer.gain, usable_gain) ||
+      !std::ranges::all_of(layer.offset, usable_offset) || !std::isfinite(layer.last.gain) ||
+      !std::isfinite(layer.last.offset)) {
+    refuse(layer, fmt::format("'{}' needs gains up to 2^96 and offsets within +-2^126, made from input, weight and "
+                              "output scale",
                               name_of(layer.rounding)));
   }
 }

@@ -54,8 +54,8 @@ struct IntegerLayer {
   bool accumulator_32_bit = true;
   std::vector<std::int64_t> multiplier;  ///< C; not for folded and gains. Limits: kernels/rounding_rules.h
   std::vector<std::int32_t> shift;       ///< C; not for gains
-  std::vector<float> gain;               ///< C; float_gain and openvino only: finite, >= 0
-  std::vector<float> offset;             ///< C; openvino only: finite; the bias, which `bias` then lacks
+  std::vector<float> gain;               ///< C; float_gain: finite, >= 0; openvino: at most 2^96
+  std::vector<float> offset;             ///< C; openvino only: within +-2^126; has the bias
   FloatStep last;                        ///< openvino only: finite
   std::vector<double> wide_gain;         ///< C; double_gain only: finite, >= 0
 };

@@ -100,6 +100,10 @@ TEST(OpenvinoSteps, RefusesWhatOpenvinoDoesNotRunInIntegers) {
   IntegerLayer bare = small_layer(Rounding::openvino, {});
   bare.gain = {1.0F, 1.0F};
   EXPECT_THROW(Simulator{bare}, Error) << "no offsets";
+  bare.offset = {0.0F, 0.0F};
+  EXPECT_NO_THROW(Simulator{bare});
+  bare.gain[1] = 0x1p97F;
+  EXPECT_THROW(Simulator{bare}, Error) << "an infinite first step times a last gain of 0 is no number";
 }
 
 }  // namespace

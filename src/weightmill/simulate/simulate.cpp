@@ -259,7 +259,9 @@ std::int64_t tile_pixels(std::size_t n_channels, std::int64_t row) {
 /// Runs `run` over all tiles of the image. The tiles are dealt out in blocks; each writes its own bytes and counts.
 RequantCounts run_tiles(const ImageRun& run, const ImagePlan& plan, bool wide, DType dtype, std::size_t n_channels,
                         std::span<std::uint8_t> output, unsigned jobs) {
-  const auto& [d, h, w] = plan.axis;
+  const AxisPlan& d = plan.axis[0];
+  const AxisPlan& h = plan.axis[1];
+  const AxisPlan& w = plan.axis[2];
   const std::int64_t pixels = tile_pixels(n_channels, w.out);
   const std::int64_t tiles_of_row = (w.out + pixels - 1) / pixels;
   const auto n_tiles = static_cast<std::size_t>(d.out * h.out * tiles_of_row);
@@ -299,7 +301,10 @@ Simulator::~Simulator() = default;
 Simulator::Simulator(Simulator&&) noexcept = default;
 
 Simulation Simulator::run(const ActivationView& input, unsigned jobs) const {
-  const auto& [layer, layout, bias, wide, split] = *prepared_;
+  const IntegerLayer& layer = prepared_->layer;
+  const WeightLayout& layout = prepared_->layout;
+  const std::vector<std::int64_t>& bias = prepared_->bias;
+  const bool split = prepared_->split;
   const Resolved resolved = resolve(layer, input);
   const ImagePlan plan = plan_image(layer, resolved.in, layout.channel_repeat);
   Simulation result{layer.output_dtype, output_shape(layer, input, resolved, plan), {}, {}};
@@ -314,7 +319,7 @@ Simulation Simulator::run(const ActivationView& input, unsigned jobs) const {
     };
     const Passes passes{pad(part), split ? pad(CodePart::low) : std::vector<std::int16_t>{}};
     const ImageRun run(layer, layout, bias, plan, passes);
-    const RequantCounts counts = run_tiles(run, plan, wide, result.dtype, bias.size(),
+    const RequantCounts counts = run_tiles(run, plan, prepared_->wide, result.dtype, bias.size(),
                                            std::span(result.bytes).subspan(n * out_bytes, out_bytes), jobs);
     result.counts.saturated += counts.saturated;
     result.counts.wide += counts.wide;
