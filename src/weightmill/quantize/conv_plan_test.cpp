@@ -219,6 +219,22 @@ TEST(PlanConv, RefusesAZeroOutputUnlessAllowed) {
   EXPECT_EQ(refusal_of(s.request), "E_ZERO_OUTPUT");
 }
 
+TEST(PlanConv, NamesChannelsWhoseSumEnginesWouldWrap) {
+  std::vector<float> weight(2 * 70000, 1.0F);
+  for (std::size_t i = 0; i < weight.size(); i += 2) weight[i] = i == 0 ? 1.0F : 0.01F;
+  ConvRequest request;
+  request.weight = weight;
+  request.weight_shape = {1, 1, 70000, 1, 2};
+  request.input = {100, -128};
+  request.output = {-1000, 1000};
+  const QuantizedConv plan = plan_conv(request);
+  ASSERT_EQ(log_of(plan), (std::vector<std::string>{"X_ACC_RISK"}));
+  EXPECT_EQ(plan.diagnostics.back().channels, (std::vector<ChannelEffect>{{1, 0.0}}));
+  request.mode = ConvMode::mult31_i16;
+  request.input = {100, 0};
+  EXPECT_TRUE(log_of(plan_conv(request)).empty()) << "64 bits";
+}
+
 TEST(PlanConv, TheClassicSearchCanEndEmptyHanded) {
   SmallRequest s;
   s.weight = {0.0F, 1.0F, 0.0F, 0.5F};

@@ -106,6 +106,30 @@ void quantize_bias(QuantizedConv& plan, const Layer& layer, double input_scale) 
   }
 }
 
+constexpr double kLargestSum = std::numeric_limits<std::int32_t>::max();
+
+/// Channels whose sum extreme inputs can carry beyond 32 bits, where engines wrap; of int16 activations they keep more.
+std::vector<ChannelEffect> channels_at_risk(const QuantizedConv& plan, const Layer& layer) {
+  std::vector<ChannelEffect> risky;
+  if (plan.input_dtype == DType::i16) return risky;
+  const auto zero = static_cast<double>(plan.input.zero_point);
+  const double largest_input = std::max(zero + 128, 127 - zero);
+  const auto fits = [&](double weights, std::size_t c) {
+    return weights * largest_input + std::abs(static_cast<double>(plan.bias[c])) <= kLargestSum;
+  };
+  const double most = 127.0 * static_cast<double>(layer.n_rows);
+  std::vector<std::int64_t> sums;
+  for (std::size_t c = 0; c < layer.n_channels; ++c) {
+    if (fits(most, c)) continue;  // the usual case needs no sums
+    if (sums.empty()) {
+      sums.resize(layer.n_channels);
+      channel_abs_sums(plan.weight, sums);
+    }
+    if (!fits(static_cast<double>(sums[c]), c)) risky.push_back({static_cast<std::int64_t>(c), 0.0});
+  }
+  return risky;
+}
+
 }  // namespace
 
 QuantizedConv plan_mult31(const Layer& layer) {
@@ -128,6 +152,9 @@ QuantizedConv plan_mult31(const Layer& layer) {
     const auto scale = static_cast<double>(plan.weight_scale[l]);
     plan.weight_steps_per_unit.push_back(1 / scale);
     plan.bias_steps_per_unit.push_back(1 / (scales.input * scale));
+  }
+  if (request.policy == PlanPolicy::fixed) {
+    add_if_any(plan.diagnostics, DiagnosticCode::acc_risk, channels_at_risk(plan, layer));
   }
   if (plans_zero_output(request)) plan.diagnostics.push_back({DiagnosticCode::zero_output, {}});
   return plan;
