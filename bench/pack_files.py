@@ -118,14 +118,21 @@ def models() -> list[pathlib.Path]:
     return sorted(wheel.glob("*.tflite")) + (sorted(shared.glob("*.tflite")) if shared.is_dir() else [])
 
 
+ENCODERS = (("reference", "proven"), ("regor", "proven"), ("fast", "proven"), ("best", "proven"), ("best", "all"))
+
+
+def label(effort: str, forms: str) -> str:
+    return effort if forms == "proven" else f"{effort}, {forms} forms"
+
+
 def lines_of(model: pathlib.Path) -> list[dict[str, str]]:
     lines = []
     for accelerator in ACCELERATORS:
-        for effort in ("reference", "regor"):
-            total = weightmill.pack(model, accelerator, effort=effort, jobs=0).report["total"]
+        for effort, forms in ENCODERS:
+            total = weightmill.pack(model, accelerator, effort=effort, forms=forms, jobs=0).report["total"]
             if total["n_weights"] == 0:
                 return []
-            lines.append({"model": model.name, "accelerator": accelerator, "effort": effort, "weights": total["n_weights"],
+            lines.append({"model": model.name, "accelerator": accelerator, "effort": label(effort, forms), "weights": total["n_weights"],
                           "stream_bytes": total["stream_bytes"], "record_bytes": total["record_bytes"],
                           "bits_per_weight": f"{total['bits_per_weight']:.4f}"})
     return lines
@@ -134,7 +141,7 @@ def lines_of(model: pathlib.Path) -> list[dict[str, str]]:
 def update_ledger() -> None:
     lines = [line for model in models() for line in lines_of(model)]
     ledger.update(lines)
-    total = {effort: sum(line["stream_bytes"] for line in lines if line["effort"] == effort) for effort in ("reference", "regor")}
+    total = {line["effort"]: sum(other["stream_bytes"] for other in lines if other["effort"] == line["effort"]) for line in lines}
     print(f"streams of all models and accelerators: {json.dumps(total)} bytes")
 
 

@@ -55,19 +55,33 @@ struct Encoded {
   std::uint64_t passes = 0;
 };
 
-Encoded encode_with(std::span<const std::int16_t> weights, const BestSettings& settings) {
-  BitWriter out;
-  SectionScratch scratch;
-  std::uint64_t n_passes = 0;
-  for (std::size_t begin = 0; begin < weights.size(); begin += kWindowWeights) {
-    const auto window = weights.subspan(begin, std::min(kWindowWeights, weights.size() - begin));
-    for (const PlannedSection& section : plan_sections(window, find_pieces(window, settings), settings)) {
-      const auto part = window.subspan(section.begin, section.end - section.begin);
-      n_passes += put_planned(out, part, section, settings, scratch);
+class BestEncoder {
+ public:
+  void put(std::span<const std::int16_t> weights, const BestSettings& settings) {
+    for (std::size_t begin = 0; begin < weights.size(); begin += kWindowWeights) {
+      const auto window = weights.subspan(begin, std::min(kWindowWeights, weights.size() - begin));
+      for (const PlannedSection& section : plan_sections(window, find_pieces(window, settings), settings)) {
+        const auto part = window.subspan(section.begin, section.end - section.begin);
+        n_passes_ += put_planned(out_, part, section, settings, scratch_);
+      }
     }
   }
-  put_end_of_stream(out);
-  return {std::move(out).take(), n_passes};
+
+  Encoded finish() && {
+    put_end_of_stream(out_);
+    return {std::move(out_).take(), n_passes_};
+  }
+
+ private:
+  BitWriter out_;
+  SectionScratch scratch_;
+  std::uint64_t n_passes_ = 0;
+};
+
+Encoded encode_with(std::span<const std::int16_t> weights, const BestSettings& settings) {
+  BestEncoder encoder;
+  encoder.put(weights, settings);
+  return std::move(encoder).finish();
 }
 
 /// `fast` has no time to look at what Vela's encoders would make of larger streams.
@@ -88,7 +102,10 @@ class Limits {
   explicit Limits(std::span<const std::int16_t> weights) : Limits(vela_costs(weights)) {}
 
   bool too_large(const Encoded& encoded) const noexcept { return encoded.stream.size() * 8 > smaller().bits; }
-  bool too_slow(const Encoded& encoded) const noexcept { return encoded.passes * 100 > passes_percent(); }
+  bool too_slow(const Encoded& encoded) const noexcept { return encoded.passes > most_passes(); }
+  std::uint64_t most_passes() const noexcept {
+    return std::max(std::min(reference_.passes, regor_.passes) * 105 / 100, smaller().passes);
+  }
 
   std::vector<std::uint8_t> encode_smaller(std::span<const std::int16_t> weights) const {
     return regor_is_smaller_ ? encode_regor(weights) : encode_reference(weights);
@@ -101,10 +118,6 @@ class Limits {
         regor_is_smaller_(std::pair(regor_.bits, regor_.passes) < std::pair(reference_.bits, reference_.passes)) {}
 
   const Cost& smaller() const noexcept { return regor_is_smaller_ ? regor_ : reference_; }
-  std::uint64_t passes_percent() const noexcept {
-    return std::max(std::min(reference_.passes, regor_.passes) * 105, smaller().passes * 100);
-  }
-
   Cost reference_, regor_;
   bool regor_is_smaller_;
 };
@@ -116,21 +129,20 @@ class Contest {
 
   void enter(Encoded&& encoded) {
     too_slow_ = limits_.too_slow(encoded);
+    n_passes_ = encoded.passes;
     if (too_slow_ || limits_.too_large(encoded)) return;
     if (is_open() || encoded.stream.size() < stream_.size()) stream_ = std::move(encoded.stream);
   }
   void enter(const BestSettings& settings) { enter(encode_with(weights_, settings)); }
 
-  /// Searches again: with ever dearer passes where the stream entered last took too many, else with free ones.
-  void enter_others(BestSettings settings) {
-    if (!too_slow_) {
-      settings.position = 0;
-      enter(settings);
-      return;
-    }
-    settings.search_slices = false;  // that search knows bits only
-    for (settings.position = kPosition; is_open() && settings.position <= 64 * kPosition; settings.position *= 4) {
-      enter(settings);
+  /// Searches again: with dearer passes where the stream entered last took too many, else with free ones.
+  void enter_others(const BestSettings& settings) {
+    if (too_slow_) {
+      enter_faster(settings);
+    } else {
+      BestSettings free = settings;
+      free.position = 0;
+      enter(free);
     }
   }
 
@@ -138,10 +150,30 @@ class Contest {
   std::vector<std::uint8_t> winner() && { return is_open() ? limits_.encode_smaller(weights_) : std::move(stream_); }
 
  private:
+  /// The least dear passes that keep the limit, and before a part of the stream as it was with `settings`: as much of it
+  /// as the limit allows.
+  void enter_faster(const BestSettings& settings) {
+    const std::uint64_t slow = n_passes_;
+    BestSettings faster = settings;
+    faster.search_slices = false;  // that search knows bits only
+    for (; is_open() && faster.position <= 64 * kPosition; faster.position *= 2) enter(faster);
+    if (is_open() || n_passes_ >= slow) return;
+    faster.position /= 2;
+    const double allowed =
+        static_cast<double>(limits_.most_passes() - n_passes_) / static_cast<double>(slow - n_passes_);
+    constexpr double kMargin = 0.95;  // passes are not spread evenly
+    const auto n_slow = static_cast<std::size_t>(allowed * kMargin * static_cast<double>(weights_.size()));
+    BestEncoder encoder;
+    encoder.put(weights_.first(n_slow), settings);
+    encoder.put(weights_.subspan(n_slow), faster);
+    enter(std::move(encoder).finish());
+  }
+
   std::span<const std::int16_t> weights_;
   const Limits& limits_;
   std::vector<std::uint8_t> stream_;
-  bool too_slow_ = false;
+  bool too_slow_ = false;       ///< the stream entered last
+  std::uint64_t n_passes_ = 0;  ///< of that
 };
 
 /// What `max` tries beside the settings of `best`.
@@ -160,8 +192,8 @@ std::vector<std::uint8_t> encode_small(std::span<const std::int16_t> weights, Ef
   const Limits limits(weights);
   Contest contest(weights, limits);
   contest.enter(std::move(encoded));
-  if (effort == Effort::max) enter_more(contest, forms);
   if (contest.is_open()) contest.enter_others(settings);
+  if (effort == Effort::max) enter_more(contest, forms);
   return std::move(contest).winner();
 }
 
