@@ -41,7 +41,12 @@ class BitWriter {
     unsigned n_waiting_ = 0;
   };
 
-  BitWriter() { make_room(0); }
+  /// `expected_bytes`: room for so many is asked for at once; it costs nothing before it is written to.
+  explicit BitWriter(std::size_t expected_bytes = 0) {
+    bytes_.reserve(expected_bytes);
+    state_.out_ = bytes_.data();
+    make_room(0);
+  }
   BitWriter(BitWriter&&) noexcept = default;
   BitWriter& operator=(BitWriter&&) noexcept = default;
 
@@ -81,7 +86,9 @@ class BitWriter {
     const std::size_t needed = (size_bits() + n_bits) / 8 + sizeof(std::uint64_t);  // a put() stores a whole word
     if (needed <= bytes_.size()) return;
     const std::size_t size = size_bytes();
-    bytes_.resize(needed + needed / 2 + 256);
+    constexpr std::size_t kStep = 16384;  // within the room there is: the zeros are still in the cache
+    const bool fits = needed + kStep <= bytes_.capacity();
+    bytes_.resize(fits ? needed + kStep : needed + needed / 2 + 256);
     state_.out_ = bytes_.data() + size;
   }
 

@@ -57,6 +57,8 @@ struct Encoded {
 
 class BestEncoder {
  public:
+  explicit BestEncoder(std::size_t n_weights) : out_(n_weights) {}
+
   void put(std::span<const std::int16_t> weights, const BestSettings& settings) {
     for (std::size_t begin = 0; begin < weights.size(); begin += kWindowWeights) {
       const auto window = weights.subspan(begin, std::min(kWindowWeights, weights.size() - begin));
@@ -79,7 +81,7 @@ class BestEncoder {
 };
 
 Encoded encode_with(std::span<const std::int16_t> weights, const BestSettings& settings) {
-  BestEncoder encoder;
+  BestEncoder encoder(weights.size());
   encoder.put(weights, settings);
   return std::move(encoder).finish();
 }
@@ -163,7 +165,7 @@ class Contest {
         static_cast<double>(limits_.most_passes() - n_passes_) / static_cast<double>(slow - n_passes_);
     constexpr double kMargin = 0.95;  // passes are not spread evenly
     const auto n_slow = static_cast<std::size_t>(allowed * kMargin * static_cast<double>(weights_.size()));
-    BestEncoder encoder;
+    BestEncoder encoder(weights_.size());
     encoder.put(weights_.first(n_slow), settings);
     encoder.put(weights_.subspan(n_slow), faster);
     enter(std::move(encoder).finish());

@@ -46,7 +46,7 @@ std::uint64_t put_reference(Writer& out, std::span<const std::int16_t> weights) 
 }  // namespace
 
 std::vector<std::uint8_t> encode_reference(std::span<const std::int16_t> weights) {
-  BitWriter out;
+  BitWriter out(weights.size());
   put_reference(out, weights);
   return std::move(out).take();
 }

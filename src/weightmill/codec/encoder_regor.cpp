@@ -58,7 +58,7 @@ std::uint64_t put_regor(Writer& out, std::span<const std::int16_t> weights) {
 }  // namespace
 
 std::vector<std::uint8_t> encode_regor(std::span<const std::int16_t> weights) {
-  BitWriter out;
+  BitWriter out(weights.size());
   put_regor(out, weights);
   return std::move(out).take();
 }

@@ -121,19 +121,25 @@ class ChunkDealer {
   template <class Writer>
   std::uint64_t deal(Writer& out) {
     auto burst = out.begin_burst(planes_.body_bits);
-    std::uint64_t n_passes = 1;
-    while (deal_chunk(burst)) ++n_passes;
+    const std::uint64_t n_passes = run_mode_ ? deal_all<true>(burst) : deal_all<false>(burst);
     out.end_burst(burst);
     return n_passes;
   }
 
  private:
+  template <bool kRuns, class Writer>
+  std::uint64_t deal_all(Writer& out) {
+    std::uint64_t n_passes = 1;
+    while (deal_chunk<kRuns>(out)) ++n_passes;
+    return n_passes;
+  }
+
   /// False for the pass that finds nothing to start any more; it still writes what the chunk before has left behind.
-  template <class Writer>
+  template <bool kRuns, class Writer>
   bool deal_chunk(Writer& out) {
-    const std::int64_t lead = run_mode_ ? weights_done_ - runs_done_ : 0;
+    const std::int64_t lead = kRuns ? weights_done_ - runs_done_ : 0;
     const bool weights = weights_done_ < n_weights_ && lead < kMaxWeightLead;
-    const bool runs = runs_done_ < n_runs_ && lead >= 0;
+    const bool runs = kRuns && runs_done_ < n_runs_ && lead >= 0;
     const auto old_weights = static_cast<unsigned>(std::exchange(new_weights_, 0));
     const auto old_runs = static_cast<unsigned>(std::exchange(new_runs_, 0));
     Field field;
@@ -141,8 +147,10 @@ class ChunkDealer {
     if (runs) take_runs(field);
     field.add(take(planes_.continuation, continuation_at_, kOnes[positions]), kOnes[positions]);
     put_with_remainders(out, field, old_weights * planes_.remainder_bits);
-    const unsigned run_width = old_runs * planes_.run_remainder_bits;
-    out.put(take(planes_.run_remainder, run_remainder_at_, run_width), run_width);
+    if constexpr (kRuns) {
+      const unsigned run_width = old_runs * planes_.run_remainder_bits;
+      out.put(take(planes_.run_remainder, run_remainder_at_, run_width), run_width);
+    }
     return weights || runs;
   }
 
