@@ -60,6 +60,39 @@ def test_the_squeezed_file_is_smaller_and_equal(path, tmp_path):
 
 
 @needs_models
+@compiled
+def test_every_encoder_keeps_the_weights(path, tmp_path):
+    reports = {}
+    for options in ({"effort": "reference"}, {"effort": "regor"}, {"effort": "fast"}, {"effort": "max"}, {"effort": "best"},
+                    {"effort": "best", "forms": "all"}):
+        target = tmp_path / f"{'-'.join(options.values())}.tflite"
+        reports[target.stem] = weightmill.squeeze(path, target, **options)
+        assert weightmill.compare_compiled(path, target) is None
+        assert rows_of(target) == rows_of(path)
+    for effort in ("best", "max"):
+        for change, (size, passes) in zip(reports[effort]["stream_changes"], smaller_streams(reports), strict=True):
+            assert change["bytes_after"] <= size
+            assert change["passes_after"] <= 1.05 * passes
+
+
+def smaller_streams(reports: dict) -> list:
+    """Bytes and passes of each stream with the encoder of Vela's that makes it smaller."""
+    return [min((change["bytes_after"], change["passes_after"]) for change in changes)
+            for changes in zip(*(reports[effort]["stream_changes"] for effort in ("reference", "regor")), strict=True)]
+
+
+@needs_models
+def test_all_models_together_decode_in_fewer_passes():
+    wanted, found = 0, {"fast": 0, "best": 0, "max": 0}
+    for path in COMPILED:
+        reports = {effort: weightmill.squeeze(path, effort=effort) for effort in (*found, "reference", "regor")}
+        wanted += sum(passes for _, passes in smaller_streams(reports))
+        for effort in found:
+            found[effort] += reports[effort]["passes_after"]
+    assert max(found.values()) < wanted
+
+
+@needs_models
 @needs_vela
 @compiled
 def test_vela_reads_the_squeezed_file_and_passes_it_through(path, tmp_path):
