@@ -41,12 +41,16 @@ class Bytes {
   std::span<const std::uint8_t> bytes_;
 };
 
-/// Small numbers from `low` on; now and then one is anything.
+/// Small numbers from `low` on; now and then one is of medium size or far beyond every limit. (What lies between runs,
+/// but for seconds.)
 std::vector<std::int64_t> take_axis(Bytes& bytes, std::size_t n_axes, std::int64_t low) {
   std::vector<std::int64_t> values;
   for (std::size_t i = 0; i < n_axes; ++i) values.push_back(low + (bytes.take<std::uint8_t>() & 3));
   const auto spoil = bytes.take<std::uint8_t>();
-  if (spoil > 250) values[spoil % n_axes] = bytes.take<std::int64_t>();
+  if (spoil > 250) {
+    const auto any = bytes.take<std::int64_t>();
+    values[spoil % n_axes] = (any & 1) != 0 ? any | (std::int64_t{1} << 32) : any % 64;
+  }
   return values;
 }
 
