@@ -4,24 +4,12 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
+#include "on_each_target.h"
 #include <testkit/random.h>
 
 namespace weightmill {
 namespace {
-
-template <class Check>
-void on_each_target(const Check& check) {
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    check();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
 
 std::vector<std::uint16_t> random_values(testkit::Random& random, int max) {
   std::vector<std::uint16_t> values(static_cast<std::size_t>(random.integer(0, 300)));

@@ -3,29 +3,16 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
+#include "on_each_target.h"
 #include "testkit/random.h"
 
 namespace weightmill {
 namespace {
-
-/// Calls `body` once for each SIMD target that this machine has, then lets the library choose again.
-void for_each_target(const std::function<void()>& body) {
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    body();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
 
 struct Sample {
   std::size_t n_channels;
@@ -58,7 +45,7 @@ TEST(ChannelRows, AllTargetsGiveTheBitsOfTheScalarTwin) {
     std::vector<std::uint32_t> peak(s.n_channels), want_peak(s.n_channels);
     std::vector<std::int8_t> q(s.weight.size()), want_q(s.weight.size());
     std::vector<std::int64_t> sum(s.n_channels), want_sum(s.n_channels);
-    for_each_target([&] {
+    on_each_target([&] {
       channel_peak_bits(s.weight, peak);
       scalar::channel_peak_bits(s.weight, want_peak);
       EXPECT_EQ(peak, want_peak);
@@ -80,7 +67,7 @@ TEST(ChannelRows, DivisionIsTrueOnAllTargets) {
     for (double& step : s.step) step = 1 / step;
     std::vector<std::int8_t> q(s.weight.size()), want_q(s.weight.size());
     std::vector<std::int64_t> sum(s.n_channels), want_sum(s.n_channels);
-    for_each_target([&] {
+    on_each_target([&] {
       quantize_rows_by_unit(s.weight, s.step, q, sum);
       scalar::quantize_rows_by_unit(s.weight, s.step, want_q, want_sum);
       EXPECT_EQ(q, want_q);

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
+#include "on_each_target.h"
 #include <testkit/random.h>
 
 namespace weightmill {
@@ -40,18 +40,6 @@ std::vector<std::uint16_t> random_values(testkit::Random& random) {
     value = static_cast<std::uint16_t>(random.integer(low, high));
   }
   return values;
-}
-
-template <class Check>
-void on_each_target(const Check& check) {
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    check();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 TEST(CheapestPath, AllTargetsAgree) {

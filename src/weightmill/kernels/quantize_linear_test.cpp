@@ -6,26 +6,14 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
+#include "on_each_target.h"
 #include "testkit/random.h"
 
 namespace weightmill {
 namespace {
 
 using testkit::Random;
-
-/// Runs body() on each SIMD target this processor has.
-template <class Body>
-void on_each_target(const Body& body) {
-  for (std::uint64_t rest = static_cast<std::uint64_t>(hwy::SupportedTargets()); rest != 0; rest &= rest - 1) {
-    const auto target = static_cast<std::int64_t>(rest & (~rest + 1));
-    hwy::SetSupportedTargetsForTest(target);
-    SCOPED_TRACE(hwy::TargetName(target));
-    body();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-}
 
 CodeRange random_range(Random& random) {
   const int bits = 1 << random.integer(1, 4);
