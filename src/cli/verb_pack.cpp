@@ -49,7 +49,8 @@ int run(PackArguments& arguments) {
   arguments.options.jobs = arguments.common.jobs;
   const PackedFolder packed = pack_file(arguments.model, arguments.accelerator, arguments.options);
   require_something_packed(packed.packed, arguments.model);
-  if (!arguments.dry_run) write_packed_folder(packed, arguments.output, arguments.c_array);
+  if (!arguments.dry_run)
+    write_packed_folder(packed, arguments.output, arguments.c_array, arguments.common.jobs);
   bar.finish();
   const PackReport report = summarize(packed.packed);
   if (arguments.common.json)

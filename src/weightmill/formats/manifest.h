@@ -12,7 +12,7 @@ namespace weightmill {
 
 /// The manifest of `packed`: every offset, length, range, scale, traversal, core and SHA-256, but not the bytes.
 /// Keys keep their order, so that equal input gives equal text.  [docs/packed-files.md]
-nlohmann::ordered_json to_manifest(const Packed& packed, const SourceFile& source);
+nlohmann::ordered_json to_manifest(const Packed& packed, const SourceFile& source, unsigned jobs = 1);
 
 /// The way back; the layers' `weights` and `scales` are left empty. Throws: bad_file where a key is missing, of another type
 /// or out of range (names the key's path).

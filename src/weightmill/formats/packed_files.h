@@ -23,7 +23,8 @@ nlohmann::ordered_json to_json(const Accelerator& accelerator);
 /// Writes `folder`/weights.safetensors and then `folder`/manifest.json, each atomically, and makes the folder if need be.
 /// The manifest comes last: where it is, the blobs are whole.
 /// Throws: bad_file if the folder cannot be made or written.  [docs/packed-files.md]
-void write_packed(const Packed& packed, const SourceFile& source, const std::filesystem::path& folder);
+void write_packed(const Packed& packed, const SourceFile& source, const std::filesystem::path& folder,
+                  unsigned jobs = 1);
 
 /// Adds `folder`/weights.h and weights.c with the same bytes as C arrays, aligned to 16 bytes, and their offsets as macros.
 void write_c_arrays(const Packed& packed, const std::filesystem::path& folder);

@@ -1,9 +1,13 @@
 #include "pack.h"
 
+#include <future>
+#include <utility>
+
 #include <fmt/format.h>
 
-#include <weightmill/base/sha256.h>
 #include <weightmill/base/error.h>
+#include <weightmill/base/parallel.h>
+#include <weightmill/base/sha256.h>
 #include <weightmill/formats/formats.h>
 #include <weightmill/formats/manifest.h>
 #include <weightmill/pack/accelerator.h>
@@ -32,12 +36,15 @@ SourceFile source_of(const std::filesystem::path& path, const Model& model) {
 PackedFolder pack_file(const std::filesystem::path& path, std::string_view accelerator, const PackOptions& options) {
   const Accelerator& target = find_accelerator(accelerator);
   const Model model = read_model(path);
-  return {pack(model, target, options), source_of(path, model)};
+  const auto when = resolve_jobs(options.jobs) > 1 ? std::launch::async : std::launch::deferred;
+  std::future<SourceFile> source = std::async(when, [&] { return source_of(path, model); });
+  Packed packed = pack(model, target, options);
+  return {std::move(packed), source.get()};
 }
 
-void write_packed_folder(const PackedFolder& packed, const std::filesystem::path& folder, bool c_arrays) {
+void write_packed_folder(const PackedFolder& packed, const std::filesystem::path& folder, bool c_arrays, int jobs) {
   if (c_arrays) write_c_arrays(packed.packed, folder);
-  write_packed(packed.packed, packed.source, folder);
+  write_packed(packed.packed, packed.source, folder, resolve_jobs(jobs));
 }
 
 void require_not_overwritten(const std::filesystem::path& model, const std::filesystem::path& folder) {

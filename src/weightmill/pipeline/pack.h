@@ -14,9 +14,9 @@ namespace weightmill {
 /// Throws: as read_model(), find_accelerator() and pack().
 PackedFolder pack_file(const std::filesystem::path& path, std::string_view accelerator, const PackOptions& options);
 
-/// Writes what pack_file() made into `folder`; `c_arrays` adds weights.c and weights.h.
-/// Throws: as write_packed().
-void write_packed_folder(const PackedFolder& packed, const std::filesystem::path& folder, bool c_arrays);
+/// Writes what pack_file() made into `folder`; `c_arrays` adds weights.c and weights.h. `jobs`: threads, 0: the
+/// machine's. Throws: as write_packed().
+void write_packed_folder(const PackedFolder& packed, const std::filesystem::path& folder, bool c_arrays, int jobs = 1);
 
 /// Throws: bad_option if the model at `model` is one of the files that would be written into `folder`.
 void require_not_overwritten(const std::filesystem::path& model, const std::filesystem::path& folder);

@@ -1,8 +1,12 @@
 #include "../manifest.h"
 
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include <weightmill/base/error.h>
+#include <weightmill/base/parallel.h>
 #include <weightmill/base/sha256.h>
 
 #include "fields.h"
@@ -304,7 +308,7 @@ PackedLayer layer_from(const Fields& f, const Accelerator& accelerator) {
 std::string weights_blob_name(std::size_t index) { return fmt::format("layers.{}.weights", index); }
 std::string scales_blob_name(std::size_t index) { return fmt::format("layers.{}.scales", index); }
 
-nlohmann::ordered_json to_manifest(const Packed& packed, const SourceFile& source) {
+nlohmann::ordered_json to_manifest(const Packed& packed, const SourceFile& source, unsigned jobs) {
   Json json{{"schema", kManifestSchema},
             {"source", {{"file", source.name}, {"size_bytes", source.size_bytes}, {"sha256", source.sha256}}},
             {"accelerator", to_json(packed.accelerator)},
@@ -314,11 +318,13 @@ nlohmann::ordered_json to_manifest(const Packed& packed, const SourceFile& sourc
             {"blobs", kBlobsFile},
             {"layers", Json::array()},
             {"not_packed", Json::array()}};
-  for (std::size_t i = 0; i < packed.layers.size(); ++i) {
+  std::vector<Json> layers(packed.layers.size());
+  parallel_for(layers.size(), jobs, [&](std::size_t i) {  // for the digests
     const PackedLayer& layer = packed.layers[i];
     const PackedLayer& holder = layer.same_as < 0 ? layer : packed.layers[static_cast<std::size_t>(layer.same_as)];
-    json["layers"].push_back(to_json(layer, i, holder.weights));
-  }
+    layers[i] = to_json(layer, i, holder.weights);
+  });
+  for (Json& layer : layers) json["layers"].push_back(std::move(layer));
   for (const NotPacked& entry : packed.not_packed) json["not_packed"].push_back(to_json(entry));
   return json;
 }

@@ -104,10 +104,10 @@ std::vector<std::uint8_t> blob_of(const Safetensors& blobs, const std::string& n
 
 }  // namespace
 
-void write_packed(const Packed& packed, const SourceFile& source, const fs::path& folder) {
+void write_packed(const Packed& packed, const SourceFile& source, const fs::path& folder, unsigned jobs) {
   make_folder(folder);
   const std::string manifest_text =
-      to_manifest(packed, source).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+      to_manifest(packed, source, jobs).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   std::vector<SafetensorsSource> blobs;
   const auto add = [&](std::string name, std::span<const std::uint8_t> bytes) {
     blobs.push_back({std::move(name), DType::u8, {static_cast<std::int64_t>(bytes.size())}, bytes});
