@@ -12,7 +12,7 @@ import openvino_engine
 import qdq_samples
 
 # Of each kind and each draw. WEIGHTMILL_LONG=1 runs ten times as many.
-N_SAMPLES = 2_500 if os.environ.get("WEIGHTMILL_LONG") else 250
+N_SAMPLES = 1_500 if os.environ.get("WEIGHTMILL_LONG") else 150
 N_AT_ONCE = 50
 WRONG_PADDING = "this kernel does not pad with the zero point: wrong by many steps"
 KINDS = ("convolution", "convolution_3d", "depthwise", "gemm", "matmul")
