@@ -3,6 +3,7 @@
 import json
 import os
 import zipfile
+import zlib
 from io import BytesIO
 from pathlib import Path
 
@@ -79,6 +80,22 @@ def smaller_streams(reports: dict) -> list:
     """Bytes and passes of each stream with the encoder of Vela's that makes it smaller."""
     return [min((change["bytes_after"], change["passes_after"]) for change in changes)
             for changes in zip(*(reports[effort]["stream_changes"] for effort in ("reference", "regor")), strict=True)]
+
+
+@needs_models
+@needs_vela
+@compiled
+@pytest.mark.parametrize("forms", ["proven", "all"])
+def test_velas_decoder_reads_every_stream(path, forms, tmp_path):
+    from ethosu import mlw_codec
+
+    target = tmp_path / path.name
+    weightmill.squeeze(path, target, forms=forms)
+    file = Doctored(target)
+    for row in file.report["streams"]:
+        if row["format"] == "mlw":
+            weights = mlw_codec.decode(bytearray(file.read_only[row["offset"] : row["offset"] + row["bytes"]].tobytes()))
+            assert f"{zlib.crc32(np.array(weights, '<i2').tobytes()):08x}" == row["crc32"]
 
 
 @needs_models
