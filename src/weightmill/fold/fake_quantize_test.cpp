@@ -424,6 +424,49 @@ TEST(IntegerChain, ReportsWhatDroppingAZeroPointChanged) {
   EXPECT_GE(error.bound_steps, 1e-4);
 }
 
+/// Codes of a chain over `weights`, [rows, columns], with output limits for each row.
+std::vector<std::uint8_t> chain_codes(const std::vector<float>& weights, std::int64_t rows, FoldSemantics semantics,
+                                      DType type) {
+  Built built;
+  const auto columns = static_cast<std::int64_t>(weights.size()) / rows;
+  std::vector<float> low, high;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    low.push_back(-100.3f + static_cast<float>(row));
+    high.push_back(90.7f + static_cast<float>(row));
+  }
+  FakeQuantize& operation = built.operation;
+  operation.weights = built.add(weights, {rows, columns});
+  operation.input_low = built.add({-2}, {}), operation.input_high = built.add({2}, {});
+  operation.output_low = built.add(low, {rows, 1}), operation.output_high = built.add(high, {rows, 1});
+  operation.levels = 256;
+  FoldOptions options;
+  options.semantics = semantics;
+  const QuantizedChain chain{operation, type, true, built.add({0.25f}, {}), DType::f32};
+  const auto plan = plan_quantized_chain(chain, options, {});
+  std::vector<std::uint8_t> bytes(code_bytes(type, weights.size()));
+  std::get<std::unique_ptr<ConstantFold>>(plan)->codes(0, weights.size(), bytes);
+  return bytes;
+}
+
+TEST(QuantizedChain, LongRowsGiveTheCodesOfShortOnes) {
+  constexpr std::size_t kRows = 3, kColumns = 700, kPart = 100;  // long rows look values up, short ones compute them
+  Random random(3);
+  std::vector<float> weights(kRows * kColumns);
+  for (float& weight : weights) weight = static_cast<float>(1.5 * random.normal());
+  for (const FoldSemantics semantics : {FoldSemantics::strict, FoldSemantics::openvino}) {
+    const auto whole = chain_codes(weights, kRows, semantics, DType::i8);
+    for (std::size_t first = 0; first < kColumns; first += kPart) {
+      std::vector<float> part;
+      std::vector<std::uint8_t> wanted;
+      for (std::size_t i = 0; i < kRows * kPart; ++i) {
+        part.push_back(weights[i / kPart * kColumns + first + i % kPart]);
+        wanted.push_back(whole[i / kPart * kColumns + first + i % kPart]);
+      }
+      EXPECT_EQ(chain_codes(part, kRows, semantics, DType::i8), wanted) << name_of(semantics) << first;
+    }
+  }
+}
+
 TEST(QuantizedChain, ReportsHowFarItIsFromTheGraphsOwnIntegers) {
   Built built = simple({-3, 0.5f, 3}, -3, 3, 256);
   built.operation.output_low = built.add({-128}, {});

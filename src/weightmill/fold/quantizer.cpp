@@ -187,11 +187,21 @@ bool Quantizer::values(std::uint64_t first, bool as_codes, std::span<float> valu
     const float high = number_at(operation_.output_high, out_high.at(flat));
     const float step = quantize_step(values[i], own, rule);
     saw_nan |= std::isnan(step);
-    const float range = as_codes ? arithmetic_.round(high - low) : high - low;
-    const float inside = step / rule.steps * range + low;
-    values[i] = value_type_.round(values[i] <= own.below ? low : values[i] > own.above ? high : inside);
+    values[i] = values[i] <= own.below  ? value_type_.round(low)
+                : values[i] > own.above ? value_type_.round(high)
+                                        : value_of(step, low, high, as_codes);
   }
   return saw_nan;
+}
+
+bool Quantizer::codes_are_steps(bool as_codes) const noexcept {
+  return !rule_.in_f16 && rule_.steps <= 255 && (!as_codes || operation_.type == DType::f32);
+}
+
+float Quantizer::value_of(float step, float output_low, float output_high, bool as_codes) const noexcept {
+  const float steps = as_codes ? value_type_.round(rule_.steps) : rule_.steps;
+  const float range = as_codes ? arithmetic_.round(output_high - output_low) : output_high - output_low;
+  return value_type_.round(step / steps * range + output_low);
 }
 
 }  // namespace weightmill

@@ -38,6 +38,12 @@ class Quantizer {
   /// found as for codes(), with levels - 1 rounded to the type too.
   bool values(std::uint64_t first, bool as_codes, std::span<float> values) const;
 
+  /// Whether codes(), with a low code of 0, gives the steps that values() finds.
+  bool codes_are_steps(bool as_codes) const noexcept;
+
+  /// What values() gives for a step between the input limits.
+  float value_of(float step, float output_low, float output_high, bool as_codes) const noexcept;
+
  private:
   const std::uint8_t* load_weights(std::uint64_t first, std::span<float> buffer) const;
   bool code_runs(const std::uint8_t* weights, std::uint64_t first, std::span<std::uint8_t> codes) const;
