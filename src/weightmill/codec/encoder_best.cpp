@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <utility>
 
 #include "best_sections.h"
@@ -7,6 +8,7 @@
 #include "pieces.h"
 #include "rice_search.h"
 #include "section.h"
+#include "sections.h"
 
 namespace weightmill::mlw {
 namespace {
@@ -55,17 +57,47 @@ struct Encoded {
   std::uint64_t passes = 0;
 };
 
+/// Where palettes may change beside the places that the search finds, which knows none: starts of sections.
+using Starts = std::vector<std::size_t>;
+
+/// Cuts the pieces of the weights [begin, end) of a stream at its `starts`.
+std::vector<Piece> cut_at(const std::vector<Piece>& pieces, const Starts& starts, std::size_t begin) {
+  std::vector<Piece> cut;
+  auto start = std::upper_bound(starts.begin(), starts.end(), begin);
+  for (Piece piece : pieces) {
+    for (; start != starts.end() && *start - begin < piece.end; ++start) {
+      if (*start - begin <= piece.begin) continue;
+      cut.push_back({piece.begin, *start - begin, piece.zero_runs});
+      piece.begin = *start - begin;
+    }
+    cut.push_back(piece);
+  }
+  return cut;
+}
+
+/// Whether stretches of a stream have few values each, and others than the rest. Looks at one block in eight.
+bool may_have_local_palettes(std::span<const std::int16_t> weights) {
+  constexpr std::size_t kBlock = 512, kSample = 8 * kBlock, kFew = 48;
+  std::bitset<kCodeValues> all;
+  std::size_t fewest = kCodeValues;
+  for (std::size_t begin = 0; begin + kBlock <= weights.size(); begin += kSample) {
+    std::bitset<kCodeValues> found;
+    for (const std::int16_t weight : weights.subspan(begin, kBlock)) found.set(fold(weight));
+    if (found.count() > 1) fewest = std::min(fewest, found.count());
+    all |= found;
+  }
+  return fewest <= kFew && all.count() > 2 * fewest;
+}
+
 class BestEncoder {
  public:
-  explicit BestEncoder(std::size_t n_weights) : out_(n_weights) {}
+  BestEncoder(std::span<const std::int16_t> weights, const Starts& starts)
+      : weights_(weights), starts_(starts), out_(weights.size()) {}
 
-  void put(std::span<const std::int16_t> weights, const BestSettings& settings) {
-    for (std::size_t begin = 0; begin < weights.size(); begin += kWindowWeights) {
-      const auto window = weights.subspan(begin, std::min(kWindowWeights, weights.size() - begin));
-      for (const PlannedSection& section : plan_sections(window, find_pieces(window, settings), settings)) {
-        const auto part = window.subspan(section.begin, section.end - section.begin);
-        n_passes_ += put_planned(out_, part, section, settings, scratch_);
-      }
+  /// Goes on up to weight `end` of the stream.
+  void put_up_to(std::size_t end, const BestSettings& settings) {
+    for (; done_ < end; done_ = std::min(done_ + kWindowWeights, end)) {
+      put_window(weights_.subspan(done_, std::min(kWindowWeights, end - done_)), settings);
     }
   }
 
@@ -75,14 +107,26 @@ class BestEncoder {
   }
 
  private:
+  void put_window(std::span<const std::int16_t> window, const BestSettings& settings) {
+    std::vector<Piece> pieces = find_pieces(window, settings);
+    if (starts_.size() > 1) pieces = cut_at(pieces, starts_, done_);
+    for (const PlannedSection& section : plan_sections(window, pieces, settings)) {
+      const auto part = window.subspan(section.begin, section.end - section.begin);
+      n_passes_ += put_planned(out_, part, section, settings, scratch_);
+    }
+  }
+
+  std::span<const std::int16_t> weights_;
+  const Starts& starts_;
   BitWriter out_;
   SectionScratch scratch_;
+  std::size_t done_ = 0;
   std::uint64_t n_passes_ = 0;
 };
 
-Encoded encode_with(std::span<const std::int16_t> weights, const BestSettings& settings) {
-  BestEncoder encoder(weights.size());
-  encoder.put(weights, settings);
+Encoded encode_with(std::span<const std::int16_t> weights, const Starts& starts, const BestSettings& settings) {
+  BestEncoder encoder(weights, starts);
+  encoder.put_up_to(weights.size(), settings);
   return std::move(encoder).finish();
 }
 
@@ -101,7 +145,7 @@ constexpr BestSettings settings_of(Effort effort, Forms forms) noexcept {
 /// the one that takes fewer, if the smaller one keeps to that; else than the smaller one.
 class Limits {
  public:
-  explicit Limits(std::span<const std::int16_t> weights) : Limits(vela_costs(weights)) {}
+  Limits(std::span<const std::int16_t> weights, const Starts& starts) : Limits(vela_costs(weights, starts)) {}
 
   bool too_large(const Encoded& encoded) const noexcept { return encoded.stream.size() * 8 > smaller().bits; }
   bool too_slow(const Encoded& encoded) const noexcept { return encoded.passes > most_passes(); }
@@ -127,7 +171,8 @@ class Limits {
 /// The smallest of several streams that keep the limits.
 class Contest {
  public:
-  Contest(std::span<const std::int16_t> weights, const Limits& limits) : weights_(weights), limits_(limits) {}
+  Contest(std::span<const std::int16_t> weights, const Starts& starts, const Limits& limits)
+      : weights_(weights), starts_(starts), limits_(limits) {}
 
   void enter(Encoded&& encoded) {
     too_slow_ = limits_.too_slow(encoded);
@@ -135,7 +180,7 @@ class Contest {
     if (too_slow_ || limits_.too_large(encoded)) return;
     if (is_open() || encoded.stream.size() < stream_.size()) stream_ = std::move(encoded.stream);
   }
-  void enter(const BestSettings& settings) { enter(encode_with(weights_, settings)); }
+  void enter(const BestSettings& settings) { enter(encode_with(weights_, starts_, settings)); }
 
   /// Searches again: with dearer passes where the stream entered last took too many, else with free ones.
   void enter_others(const BestSettings& settings) {
@@ -165,13 +210,14 @@ class Contest {
         static_cast<double>(limits_.most_passes() - n_passes_) / static_cast<double>(slow - n_passes_);
     constexpr double kMargin = 0.95;  // passes are not spread evenly
     const auto n_slow = static_cast<std::size_t>(allowed * kMargin * static_cast<double>(weights_.size()));
-    BestEncoder encoder(weights_.size());
-    encoder.put(weights_.first(n_slow), settings);
-    encoder.put(weights_.subspan(n_slow), faster);
+    BestEncoder encoder(weights_, starts_);
+    encoder.put_up_to(n_slow, settings);
+    encoder.put_up_to(weights_.size(), faster);
     enter(std::move(encoder).finish());
   }
 
   std::span<const std::int16_t> weights_;
+  const Starts& starts_;
   const Limits& limits_;
   std::vector<std::uint8_t> stream_;
   bool too_slow_ = false;       ///< the stream entered last
@@ -189,10 +235,12 @@ void enter_more(Contest& contest, Forms forms) {
 
 std::vector<std::uint8_t> encode_small(std::span<const std::int16_t> weights, Effort effort, Forms forms) {
   const BestSettings settings = settings_of(effort, forms);
-  Encoded encoded = encode_with(weights, settings);
-  if (effort == Effort::fast && weights.size() > kAlwaysChecked) return std::move(encoded.stream);
-  const Limits limits(weights);
-  Contest contest(weights, limits);
+  const bool is_checked = effort != Effort::fast || weights.size() <= kAlwaysChecked;
+  const Starts starts = is_checked || may_have_local_palettes(weights) ? reference_section_starts(weights) : Starts{0};
+  Encoded encoded = encode_with(weights, starts, settings);
+  if (!is_checked) return std::move(encoded.stream);
+  const Limits limits(weights, starts);
+  Contest contest(weights, starts, limits);
   contest.enter(std::move(encoded));
   if (contest.is_open()) contest.enter_others(settings);
   if (effort == Effort::max) enter_more(contest, forms);

@@ -10,6 +10,7 @@
 
 #include "codec.h"
 #include "encoders.h"
+#include "sections.h"
 
 namespace weightmill::mlw {
 namespace {
@@ -38,7 +39,7 @@ Found encoded(const Weights& weights, Effort effort, Forms forms) {
 
 /// No larger than either of Vela's, and at most 5 % more passes than the better of them, or no more than the smaller.
 void expect_within_limits(const Cost& found, const Weights& weights) {
-  const Cost reference = reference_cost(weights), regor = regor_cost(weights);
+  const Cost reference = reference_cost(weights, reference_section_starts(weights)), regor = regor_cost(weights);
   EXPECT_LE(found.bits, std::min(reference.bits, regor.bits));
   const bool regor_is_smaller = regor.bits < reference.bits;
   const std::uint64_t better = std::min(reference.passes, regor.passes);
@@ -138,6 +139,17 @@ TEST(EncoderBest, SavesWhatItIsForOnRealShapesOfWeights) {
   EXPECT_LT(encode(padded, Effort::best).size() * 100, encode(padded, Effort::reference).size() * 98);
 }
 
+TEST(EncoderBest, FastFollowsPalettesThatChange) {
+  Weights weights;
+  testkit::Random random(17);
+  for (int stretch = 0; stretch < 100; ++stretch) {
+    Weights values(8);
+    for (auto& value : values) value = static_cast<std::int16_t>(random.integer(-100, 100));
+    for (int i = 0; i < 800; ++i) weights.push_back(values[static_cast<std::size_t>(random.integer(0, 7))]);
+  }
+  EXPECT_LE(encode(weights, Effort::fast).size() * 100, encode(weights, Effort::reference).size() * 105);
+}
+
 TEST(EncoderBest, LongStreamsCrossTheSearchsWindows) {
   for (const double density : {1.0, 0.4, 0.02}) {
     const Weights weights = testkit::normal_weights(5, 700'000, 20, density);
@@ -174,9 +186,10 @@ TEST(EncoderBest, ReferenceCostsAreThoseOfTheStreams) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(seed);
     const Weights weights = testkit::random_weights(seed);
-    const VelaCosts both = vela_costs(weights);
+    const auto starts = reference_section_starts(weights);
+    const VelaCosts both = vela_costs(weights, starts);
     for (const Effort effort : {Effort::reference, Effort::regor}) {
-      const Cost cost = effort == Effort::regor ? regor_cost(weights) : reference_cost(weights);
+      const Cost cost = effort == Effort::regor ? regor_cost(weights) : reference_cost(weights, starts);
       const Cost shared = effort == Effort::regor ? both.regor : both.reference;
       EXPECT_EQ(shared.bits, cost.bits);
       EXPECT_EQ(shared.passes, cost.passes);

@@ -31,10 +31,9 @@ std::uint64_t put_reference_section(Writer& out, std::span<const std::int16_t> w
 
 /// Returns the number of passes that the decoder will make.
 template <class Writer>
-std::uint64_t put_reference(Writer& out, std::span<const std::int16_t> weights) {
+std::uint64_t put_reference(Writer& out, std::span<const std::int16_t> weights, std::span<const std::size_t> starts) {
   SectionScratch scratch;
   std::uint64_t n_passes = 0;
-  const std::vector<std::size_t> starts = reference_section_starts(weights);
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const std::size_t end = i + 1 < starts.size() ? starts[i + 1] : weights.size();
     n_passes += put_reference_section(out, weights.subspan(starts[i], end - starts[i]), scratch);
@@ -47,13 +46,13 @@ std::uint64_t put_reference(Writer& out, std::span<const std::int16_t> weights) 
 
 std::vector<std::uint8_t> encode_reference(std::span<const std::int16_t> weights) {
   BitWriter out(weights.size());
-  put_reference(out, weights);
+  put_reference(out, weights, reference_section_starts(weights));
   return std::move(out).take();
 }
 
-Cost reference_cost(std::span<const std::int16_t> weights) {
+Cost reference_cost(std::span<const std::int16_t> weights, std::span<const std::size_t> starts) {
   CostMeter out;
-  const std::uint64_t n_passes = put_reference(out, weights);
+  const std::uint64_t n_passes = put_reference(out, weights, starts);
   return {out.size_bits(), n_passes};
 }
 

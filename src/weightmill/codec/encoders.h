@@ -24,14 +24,15 @@ bool regor_wants_zero_runs(std::span<const std::int16_t> weights, const Histogra
 
 inline constexpr std::size_t kRegorSectionWeights = 131072;
 
-/// What the streams of encode_reference() and encode_regor() take, without making them.
-Cost reference_cost(std::span<const std::int16_t> weights);
+/// What the streams of encode_reference() and encode_regor() take, without making them. `starts`: as
+/// reference_section_starts() finds them.
+Cost reference_cost(std::span<const std::int16_t> weights, std::span<const std::size_t> starts);
 Cost regor_cost(std::span<const std::int16_t> weights);
 
 struct VelaCosts {
   Cost reference, regor;
 };
 /// Both, with what they have in common done once.
-VelaCosts vela_costs(std::span<const std::int16_t> weights);
+VelaCosts vela_costs(std::span<const std::int16_t> weights, std::span<const std::size_t> starts);
 
 }  // namespace weightmill::mlw

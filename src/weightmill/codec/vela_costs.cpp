@@ -1,7 +1,6 @@
 #include "encoders.h"
 #include "rice_search.h"
 #include "section.h"
-#include "sections.h"
 
 namespace weightmill::mlw {
 namespace {
@@ -52,9 +51,9 @@ class SharedSection {
 
 }  // namespace
 
-VelaCosts vela_costs(std::span<const std::int16_t> weights) {
-  const bool is_one = weights.size() <= kRegorSectionWeights && reference_section_starts(weights).size() == 1;
-  return is_one ? SharedSection(weights).costs() : VelaCosts{reference_cost(weights), regor_cost(weights)};
+VelaCosts vela_costs(std::span<const std::int16_t> weights, std::span<const std::size_t> starts) {
+  const bool is_one = weights.size() <= kRegorSectionWeights && starts.size() == 1;
+  return is_one ? SharedSection(weights).costs() : VelaCosts{reference_cost(weights, starts), regor_cost(weights)};
 }
 
 }  // namespace weightmill::mlw
