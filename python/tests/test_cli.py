@@ -4,6 +4,8 @@ import pathlib
 import subprocess
 import sys
 
+import weightmill
+
 PROGRAM = pathlib.Path(sys.executable).parent / "weightmill"
 
 
@@ -33,3 +35,17 @@ def test_full_disk_behind_stdout_is_reported():
         result = subprocess.run([PROGRAM, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert result.returncode == 3
     assert "standard output" in result.stderr
+
+
+def test_every_verb_shows_an_example_of_its_own():
+    for verb in ("fold", "pack", "squeeze", "verify", "inspect", "codec", "targets"):
+        text = run(verb, "--help").stdout
+        if verb != "pack":
+            assert f"weightmill {verb}" in text.split("Example:")[1], text
+
+
+def test_options_that_would_do_nothing_are_refused(tmp_path):
+    stream = tmp_path / "a.bin"
+    stream.write_bytes(weightmill.encode([1, 2, 3]))
+    result = run("codec", "decode", stream, "-o", tmp_path / "a.npy", "--count", "3")
+    assert result.returncode == 2 and "--count" in result.stderr and not (tmp_path / "a.npy").exists()

@@ -28,6 +28,8 @@ CodecResult convert(const CodecArguments& arguments, const std::string& output) 
     return encode_npy(arguments.input, output, arguments.effort, arguments.forms, arguments.fast);
   if (arguments.fast && !arguments.count)
     fail(ErrorCode::bad_option, "--count", "is missing: a fast stream does not say how many weights it holds");
+  if (!arguments.fast && arguments.count)
+    fail(ErrorCode::bad_option, "--count", "is for --fast: a standard stream says itself where it ends");
   return decode_to_npy(arguments.input, output, arguments.fast ? arguments.count : std::nullopt);
 }
 
@@ -59,6 +61,9 @@ void add_codec(Verbs& verbs) {
   auto arguments = std::make_shared<CodecArguments>();
   CLI::App& verb = verbs.add("codec", "Raw weight streams: .npy of integers <-> .bin", arguments->common,
                              [arguments] { return run(*arguments); });
+  verb.footer(
+      "Example:\n  weightmill codec encode weights.npy -o weights.bin --effort best\n"
+      "  weightmill codec decode weights.bin -o back.npy\n");
   verb.add_option("DIRECTION", arguments->direction, "encode or decode")
       ->required()
       ->check(CLI::IsMember({"encode", "decode"}));

@@ -80,6 +80,7 @@ void add_fold(Verbs& verbs) {
   auto arguments = std::make_shared<FoldArguments>();
   CLI::App& verb = verbs.add("fold", "Fake-quantized constants of an OpenVINO IR or an ONNX model -> integer constants",
                              arguments->common, [arguments] { return run(*arguments); });
+  verb.footer("Example:\n  weightmill fold model_int8.xml -o folded.xml\n");
   verb.add_option("MODEL", arguments->input, "OpenVINO IR (.xml, with the .bin beside it) or ONNX model, of any size")
       ->required();
   verb.add_option("-o,--output", arguments->output, "Where the result goes; not the input");

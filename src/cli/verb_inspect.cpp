@@ -92,6 +92,7 @@ void add_inspect(Verbs& verbs) {
   CLI::App& verb =
       verbs.add("inspect", "What is in a file: one row for each weight-bearing operator or, compiled, weight stream",
                 arguments->common, [arguments] { return run(*arguments); });
+  verb.footer("Example:\n  weightmill inspect model_vela.tflite\n");
   verb.add_option("FILE", arguments->file, "Model, compiled model or packed folder")->required();
 }
 

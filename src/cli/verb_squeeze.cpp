@@ -105,6 +105,8 @@ void add_squeeze(Verbs& verbs) {
   CLI::App& verb =
       verbs.add("squeeze", "A model compiled for Ethos-U -> the same with smaller weight streams, results identical",
                 arguments->common, [arguments] { return run(*arguments); });
+  verb.footer("Example:\n  weightmill squeeze model_vela.tflite -o small.tflite\n"
+              "  weightmill verify model_vela.tflite small.tflite\n");
   verb.add_option("COMPILED", arguments->input,
                   "Compiled .tflite, Vela's raw .npz, ExecuTorch's vela_bin_stream blob, or a driver payload")
       ->required();

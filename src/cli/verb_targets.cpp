@@ -35,13 +35,14 @@ void print_json() {
 
 void add_targets(Verbs& verbs) {
   auto common = std::make_shared<Common>();
-  verbs.add("targets", "The accelerators and what their weight path looks like", *common, [common] {
+  CLI::App& verb = verbs.add("targets", "The accelerators and what their weight path looks like", *common, [common] {
     if (common->json)
       print_json();
     else
       print_table();
     return 0;
   });
+  verb.footer("Example:\n  weightmill targets --json\n");
 }
 
 }  // namespace weightmill::cli

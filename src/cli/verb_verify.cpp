@@ -69,6 +69,8 @@ void add_verify(Verbs& verbs) {
       "verify",
       "Decode everything back and compare: packed folder against model, compiled model against compiled model",
       arguments->common, [arguments] { return run(*arguments); });
+  verb.footer("Example:\n  weightmill verify packed/ model.tflite\n"
+              "  weightmill verify model_vela.tflite small.tflite\n");
   verb.add_option("A", arguments->first, "Packed folder, or compiled model")->required();
   verb.add_option("B", arguments->second, "The model it was packed from, or another compiled model");
 }

@@ -313,6 +313,10 @@ void Packer::give_back_pages(const Tensor& tensor) const {
 }  // namespace
 
 Packed pack(const Model& model, const Accelerator& accelerator, const PackOptions& options) {
+  const bool needs_u85 = options.format == FormatChoice::fast || options.format == FormatChoice::sparse;
+  if (needs_u85 && accelerator.family != NpuFamily::u85) {
+    fail(ErrorCode::bad_request, "format", fmt::format("{} has standard streams only: U85 has others", accelerator.name));
+  }
   return Packer(model, accelerator, options).run();
 }
 

@@ -186,6 +186,15 @@ ModelBuilder sparse_model() {
   return b;
 }
 
+TEST(Pack, RefusesFormatsThatTheTargetLacks) {
+  ModelBuilder builder;
+  for (const FormatChoice choice : {FormatChoice::fast, FormatChoice::sparse}) {
+    PackOptions options;
+    options.format = choice;
+    EXPECT_THROW(pack(builder.model(), find_accelerator("ethos-u65-512"), options), Error);
+  }
+}
+
 TEST(Pack, U85TakesTheFormatThatIsAskedFor) {
   const ModelBuilder sparse = sparse_model();
   const Accelerator& npu = find_accelerator("ethos-u85-512");
