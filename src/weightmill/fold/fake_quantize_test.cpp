@@ -137,7 +137,8 @@ TEST(FakeQuantizeFold, ReportsTheErrorThatItsNumbersHave) {
     double worst = 0;
     for (std::size_t i = 0; i < weights.size(); ++i) {
       const std::size_t c = i / kWeights;
-      const double step = (static_cast<double>(high[c]) - low[c]) / 254, wanted = low[c] + step * (result.codes[i] + 127);
+      const double step = (static_cast<double>(high[c]) - low[c]) / 254;
+      const double wanted = low[c] + step * (result.codes[i] + 127);
       const float zero = result.zero_point == ZeroPoint::kept ? result.zero[c] : 0;
       const float value = (static_cast<float>(result.codes[i]) - zero) * result.scale[c];
       worst = std::max(worst, std::abs(value - wanted) / step);

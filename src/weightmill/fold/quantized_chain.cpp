@@ -114,7 +114,8 @@ bool WholeValues::fill_from_tables(std::uint64_t first, std::span<float> out) co
     const std::uint64_t run = one ? out.size() : std::min(left_low, left_high);
     const float low = number_at(operation_.output_low, low_index_.at(flat));
     if (!make_table(low, number_at(operation_.output_high, high_index_.at(flat)), table)) return false;
-    for (const std::size_t end = i + std::min<std::uint64_t>(run, out.size() - i); i < end; ++i) out[i] = table[steps[i]];
+    const std::size_t end = i + std::min<std::uint64_t>(run, out.size() - i);
+    for (; i < end; ++i) out[i] = table[steps[i]];
   }
   return true;
 }
@@ -223,8 +224,8 @@ void Fold::code_piece(std::uint64_t first, std::uint64_t count, std::span<std::u
   write_codes(code_type_, codes, semantics_ == FoldSemantics::mo2021, out);
 }
 
-/// How far the chain's integers, with their zero point subtracted, are from what they were in the graph. `defined`: what
-/// the graph's Convert gives.
+/// How far the chain's integers, with their zero point subtracted, are from what they were in the graph.
+/// `defined`: what the graph's Convert gives.
 void Fold::add_error(std::uint64_t first, std::span<const std::int32_t> stored, std::span<const float> defined,
                      StepError& error) const {
   error.bound_steps = bound_steps_;

@@ -48,7 +48,8 @@ struct Weight {
 
 class Inspector {
  public:
-  Inspector(const Ir& ir, std::size_t g, const FoldReport& folds) : ir_(ir), g_(g), graph_(ir.graph(g)), folds_(folds) {}
+  Inspector(const Ir& ir, std::size_t g, const FoldReport& folds)
+      : ir_(ir), g_(g), graph_(ir.graph(g)), folds_(folds) {}
 
   void add_rows(InspectReport& report);
 
