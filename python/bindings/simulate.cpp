@@ -94,10 +94,10 @@ IntegerLayer layer_from(const nb::dict& fields) {
   set_output(layer, dtype_named(get<std::string>(fields, "output_dtype")), zero_point);
   layer.rounding = rule_named(get<std::string>(fields, "rounding"));
   layer.accumulator_32_bit = get<bool>(fields, "accumulator_32_bit");
-  take_gains(layer, fields);
   const auto limits = limits_named(get<std::string>(fields, "activation_rounding"));
   set_activation(layer, activation_named(get<std::string>(fields, "activation")),
                  activation_codes(limits, get<float>(fields, "output_scale"), zero_point));
+  take_gains(layer, fields);
   return layer;
 }
 

@@ -6,6 +6,7 @@ import dataclasses
 import pathlib
 
 import numpy as np
+import onnx
 import openvino
 
 import qdq_samples
@@ -35,12 +36,28 @@ def fit(sample: qdq_samples.Sample) -> qdq_samples.Sample:
     return dataclasses.replace(sample, weights=weights, weight_zero_point=zero, bias=bias, attributes=attributes)
 
 
-def run(samples: list[qdq_samples.Sample]) -> tuple[list[np.ndarray], list[str]]:
-    """(output codes, kernel) of each sample."""
+def run(samples: list[qdq_samples.Sample], relu: bool = False) -> tuple[list[np.ndarray], list[str]]:
+    """(output codes, kernel) of each sample, with a ReLU behind each layer if wanted."""
+    model = qdq_samples.onnx_model(samples)
+    model = with_relu(model) if relu else model
     core = openvino.Core()
-    compiled = core.compile_model(core.read_model(qdq_samples.onnx_model(samples)), "CPU", OPTIONS)
+    compiled = core.compile_model(core.read_model(model), "CPU", OPTIONS)
     results = compiled.create_infer_request().infer({f"x{i}": sample.input for i, sample in enumerate(samples)})
     return [results[compiled.output(f"y{i}")] for i in range(len(samples))], kernels_of(compiled, len(samples))
+
+
+def with_relu(model: bytes) -> bytes:
+    """The model with a ReLU in front of each QuantizeLinear."""
+    parsed = onnx.load_model_from_string(model)
+    nodes = []
+    for node in parsed.graph.node:
+        if node.op_type == "QuantizeLinear":
+            nodes.append(onnx.helper.make_node("Relu", [node.input[0]], [node.input[0] + "_relu"]))
+            node.input[0] += "_relu"
+        nodes.append(node)
+    del parsed.graph.node[:]
+    parsed.graph.node.extend(nodes)
+    return parsed.SerializeToString()
 
 
 def kernels_of(compiled, n_samples: int) -> list[str]:

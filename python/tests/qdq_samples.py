@@ -150,12 +150,12 @@ def run_onnxruntime(model: bytes, inputs: list[np.ndarray], optimized_path: str)
     return session.run(None, {f"x{i}": codes for i, codes in enumerate(inputs)})
 
 
-def simulate(sample: Sample, rounding: str = "float_gain") -> np.ndarray:
+def simulate(sample: Sample, rounding: str = "float_gain", activation: str = "none") -> np.ndarray:
     layer = weightmill.Layer(
         hwigo(sample.weights, sample.kind, sample.attributes.get("group", 1)), sample.bias,
         weight_zero_point=sample.weight_zero_point, input_dtype="uint8", input_zero_point=sample.input_zero_point,
         output_dtype="uint8", output_zero_point=sample.output_zero_point, input_scale=sample.input_scale,
-        weight_scale=sample.weight_scale, output_scale=sample.output_scale, rounding=rounding)
+        weight_scale=sample.weight_scale, output_scale=sample.output_scale, rounding=rounding, activation=activation)
     if sample.kind in ("gemm", "matmul"):
         return weightmill.simulate(layer, sample.input)
     return simulate_convolution(layer, sample.input, sample.attributes)

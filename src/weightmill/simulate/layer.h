@@ -70,8 +70,8 @@ FixedPoint quantize_multiplier(double gain) noexcept;
 
 /// Fills multiplier and shift, or the gain, for layer.rounding from the tensors' scales (real units per step), as
 /// engines do: M and double_gain from double(input) * double(weight) / double(output); float_gain (input * weight) /
-/// output, each step in float32; openvino* as docs/rounding.md says, from the layer's bias, input zero point and output
-/// too, which must have been set: the bias moves into the offsets. `weight_scale` is one, or one for each output
+/// output, each step in float32; openvino* as docs/rounding.md says, from the layer's bias, input zero point, output and
+/// activation too, which must have been set: the bias moves into the offsets. `weight_scale` is one, or one for each output
 /// channel.
 ///
 /// Throws: bad_request if a scale is not finite and positive, or the number of weight scales is another, or openvino's

@@ -40,15 +40,23 @@ std::vector<std::int64_t> weight_sums(const IntegerLayer& layer, std::size_t n_c
   return sum;
 }
 
-/// The bias is added in real units (or, in dense layers, in output steps) before the output is quantized.
-void set_steps_with_bias(IntegerLayer& layer, std::span<const float> scale, const FloatStep& quantize) {
-  const bool dense = layer.rounding == Rounding::openvino_dense;
+/// The accumulator in real units with its bias, if any; then the output is quantized.
+void set_plain_steps(IntegerLayer& layer, std::span<const float> scale, const FloatStep& quantize) {
+  for (std::size_t c = 0; c < scale.size(); ++c) {
+    layer.gain.push_back(scale[c]);
+    layer.offset.push_back(layer.bias.empty() ? 0.0F : static_cast<float>(layer.bias[c]) * scale[c]);
+  }
+  layer.last = quantize;
+  layer.bias.clear();
+}
+
+/// The bias is added in output steps.
+void set_dense_steps_with_bias(IntegerLayer& layer, std::span<const float> scale, const FloatStep& quantize) {
   for (std::size_t c = 0; c < scale.size(); ++c) {
     const float bias = static_cast<float>(layer.bias[c]) * scale[c];
-    layer.gain.push_back(dense ? scale[c] * quantize.gain : scale[c]);
-    layer.offset.push_back(dense ? bias * quantize.gain + quantize.offset : bias);
+    layer.gain.push_back(scale[c] * quantize.gain);
+    layer.offset.push_back(bias * quantize.gain + quantize.offset);
   }
-  if (!dense) layer.last = quantize;
   layer.bias.clear();
 }
 
@@ -105,10 +113,17 @@ void set_openvino_steps(IntegerLayer& layer, float input_scale, std::span<const 
   const bool one_bias = std::ranges::all_of(layer.bias, [&](std::int64_t b) { return b == layer.bias[0]; });
   const bool has_bias = std::ranges::any_of(layer.bias, [](std::int64_t b) { return b != 0; });
   const RealLimits limits = output_limits(layer, output_scale);
-  if (has_bias && one_bias && one_scale && layer.rounding == Rounding::openvino) {
+  const bool dense = layer.rounding == Rounding::openvino_dense;
+  const bool clamped = layer.output.low > layer.output.type_low;  // by an activation, which keeps the graph as it was
+  const FloatStep quantize = fake_quantize_step(limits.low, limits.high);
+  if (clamped && (dense || has_bias)) {
+    set_plain_steps(layer, scale, quantize);
+  } else if (has_bias && dense) {
+    set_dense_steps_with_bias(layer, scale, quantize);
+  } else if (has_bias && one_bias && one_scale) {
     set_step_with_one_bias(layer, scale, limits);
   } else if (has_bias) {
-    set_steps_with_bias(layer, scale, fake_quantize_step(limits.low, limits.high));
+    set_plain_steps(layer, scale, quantize);
   } else {
     set_steps_without_bias(layer, scale, one_scale, limits);
   }

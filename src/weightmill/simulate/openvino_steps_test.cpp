@@ -84,6 +84,24 @@ std::vector<int> codes_of(Rounding rounding, DType dtype, const std::vector<std:
   return codes;
 }
 
+TEST(OpenvinoSteps, AnActivationKeepsTheStepsApart) {
+  const auto steps_of = [](Rounding rounding, std::vector<std::int64_t> bias, std::int64_t zero_point) {
+    IntegerLayer layer = small_layer(rounding, std::move(bias));
+    set_output(layer, DType::u8, zero_point);
+    set_activation(layer, Activation::relu, activation_codes(LimitRounding::half_even, 2.0F, zero_point));
+    set_scales(layer, 0.5F, std::vector<float>{0.25F}, 2.0F);
+    return layer;
+  };
+  EXPECT_EQ(steps_of(Rounding::openvino, {3, 3}, 128).offset, (std::vector<float>{0.375F, 0.375F}));
+  EXPECT_EQ(steps_of(Rounding::openvino_dense, {3, -4}, 128).gain, (std::vector<float>{0.125F, 0.125F}));
+  const IntegerLayer no_bias = steps_of(Rounding::openvino_dense, {}, 128);
+  EXPECT_EQ(no_bias.offset, (std::vector<float>{0.0F, 0.0F}));
+  EXPECT_TRUE(no_bias.bias.empty());
+  EXPECT_EQ(no_bias.last.offset, 128.0F);
+  EXPECT_EQ(steps_of(Rounding::openvino, {}, 128).last.gain, 0.0625F) << "a scale passes through ReLU";
+  EXPECT_EQ(steps_of(Rounding::openvino, {3, 3}, 0).offset, (std::vector<float>{0.0F, 0.0F})) << "ReLU does nothing";
+}
+
 TEST(OpenvinoSteps, Int8CodesAreUint8CodesLess128) {
   for (const Rounding rounding : {Rounding::openvino, Rounding::openvino_dense}) {
     EXPECT_EQ(codes_of(rounding, DType::i8, {}), codes_of(rounding, DType::u8, {}));
