@@ -4,8 +4,8 @@
 
 Each row folds the same file, turn by turn in the same minutes. Seconds are the fastest of the repeats; "CPU" is what
 the processor worked for the fold on one thread, which other programs on the machine disturb less. Memory is the peak of
-the process. `--full`: OpenVINO's float16 fold too at full size (two minutes each). Files are made in a temporary folder,
-up to 2.5 GiB at a time, and removed.
+the process. `--full`: OpenVINO's float16 fold too at full size (two minutes each). Files are made in a temporary
+folder, up to 2.5 GiB at a time, and removed.
 """
 
 from __future__ import annotations
