@@ -30,7 +30,8 @@ inline void require_parts(Bytes bytes, const Parts& payloads, const Parts& read_
   }
 }
 
-/// Puts in what was there, then longer payloads and shorter tensors. With what was there, a TFLite file stays as it was byte for byte.
+/// Puts in what was there, then longer payloads and shorter tensors. With what was there, a TFLite file stays as it
+/// was byte for byte.
 inline void check_opened(Bytes bytes) {
   const weightmill::CompiledFile file = weightmill::open_compiled(bytes, "file");
   Parts payloads, read_only;

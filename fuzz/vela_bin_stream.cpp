@@ -1,4 +1,5 @@
-// The blob of ExecuTorch's Ethos-U backend. The first name is put in place: without it the bytes would be another carrier's.
+// The blob of ExecuTorch's Ethos-U backend. The first name is put in place: without it the bytes would be another
+// carrier's.
 #include <algorithm>
 #include <string_view>
 

@@ -1,4 +1,5 @@
-// Vela's raw output, a .npz: as it comes, and with the checksums of its members made right, behind which most of the reader lies.
+// Vela's raw output, a .npz: as it comes, and with the checksums of its members made right, behind which most of the
+// reader lies.
 #include <zlib.h>
 
 #include "carrier.h"

@@ -58,8 +58,8 @@ void print_streams(const std::vector<StreamChange>& streams) {
                     percent(change.bytes_after, change.bytes_before), with_thin_groups(change.passes_before),
                     with_thin_groups(change.passes_after), percent(change.passes_after, change.passes_before)});
   }
-  fmt::print("{}\n", format_table({"operator", "op", "core", "offset", "weights", "bytes", "after", "", "passes", "after",
-                                   ""},
+  fmt::print("{}\n", format_table({"operator", "op", "core", "offset", "weights", "bytes", "after", "", "passes",
+                                   "after", ""},
                                   rows, "<>>>>>>>>>>"));
 }
 

@@ -84,8 +84,8 @@ nlohmann::ordered_json to_json(const CompiledFileReport& report);
 /// Whether the file at `path` is a model compiled for Ethos-U. Throws: bad_file if it cannot be read.
 bool is_compiled_file(const std::filesystem::path& path);
 
-/// Whether two compiled files make the NPU do the same with the same weights, scales, constants and tables, and have the
-/// same CPU operators with the same constants and custom options: nothing, or a sentence about the first difference.
+/// Whether two compiled files make the NPU do the same with the same weights, scales, constants and tables, and have
+/// the same CPU operators with the same constants and custom options: nothing, or a sentence about the first difference.
 /// They may have different carriers. Throws: as open_compiled() and compare_programs().
 std::optional<std::string> compare_compiled(const std::filesystem::path& first, const std::filesystem::path& second);
 

@@ -187,8 +187,8 @@ TEST(Refusals, OtherReadersOfAStream) {
 }
 
 TEST(Refusals, FeatureMapsAndIndices) {
-  expect_operation_refused(conv().set(kIfm.region, 0).address(kIfm.base, 0x100000).run(Opcode::conv), ErrorCode::bad_file,
-                           "IFM at 1048576 is outside the read-only tensor");
+  expect_operation_refused(conv().set(kIfm.region, 0).address(kIfm.base, 0x100000).run(Opcode::conv),
+                           ErrorCode::bad_file, "IFM at 1048576 is outside the read-only tensor");
   expect_operation_refused(Commands().regions(0).weights(0, 0, kSize).scales(kScales, 80).run(Opcode::conv),
                            ErrorCode::bad_file, "reads IFM_REGION, which was never written");
   expect_operation_refused(conv().run(Opcode::elementwise), ErrorCode::bad_file, "reads IFM2_REGION");

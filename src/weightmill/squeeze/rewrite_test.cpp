@@ -125,10 +125,12 @@ TEST(Rewrite, FollowsConstantsTablesAndUnreadScales) {
   EXPECT_EQ(compare_programs(model.programs(), after.programs()), std::nullopt);
 }
 
-/// Core 1's scales move down with the stream before them, to where an OFM was written meanwhile. ELEMENTWISE does not mind.
+/// Core 1's scales move down with the stream before them, to where an OFM was written meanwhile. ELEMENTWISE does not
+/// mind.
 TEST(Rewrite, LeavesScalesBehindThatNothingReads) {
   const Bytes first = padded(toy::stream(256, 1), 256), second = padded(toy::stream(256, 2), 256);
-  Commands commands = Commands().set(reg::kParallelMode, 1).geometry().set(reg::kOfmDepthM1, 15).set(reg::kOfmBlockDepthM1, 15);
+  Commands commands = Commands().set(reg::kParallelMode, 1).geometry();
+  commands.set(reg::kOfmDepthM1, 15).set(reg::kOfmBlockDepthM1, 15);
   commands.dma(0, 2, 0x400, 80 + 256 + 80 + 16 + 256).regions(2).scales(0x400, 80).weights(0, 0x450, 256);
   commands.address(reg::kScaleBase[1], 0x550).address(static_cast<RegisterId>(reg::kScaleBase[1] + 1), 80);
   commands.weights(1, 0x5B0, 256).run(Opcode::conv);

@@ -28,21 +28,28 @@ std::uint64_t passes_of(std::span<const std::uint8_t> stream) {
   return mlw::decode_with_statistics(stream).statistics.passes;
 }
 
+/// Takes `coded` where it is smaller than `old`, or as large and decoded in fewer passes; else drops the filling.
+void squeeze_mlw(std::span<const std::uint8_t> old, std::vector<std::uint8_t> coded, StreamOutcome& outcome) {
+  const auto trimmed = without_filling(old);
+  if (!coded.empty() && coded.size() <= trimmed.size()) {
+    const std::uint64_t passes = passes_of(coded);
+    if (coded.size() < trimmed.size() || passes < outcome.passes_before) {
+      outcome.passes_after = passes;
+      outcome.replacement = std::move(coded);
+      return;
+    }
+  }
+  if (trimmed.size() < old.size()) outcome.replacement.emplace(trimmed.begin(), trimmed.end());
+}
+
 StreamOutcome squeeze_stream(const Analysis& analysis, const Stream& stream, const StreamEncoder& encode) {
   const DecodedStream decoded = decode_stream(analysis, stream);
   StreamOutcome outcome{std::nullopt, decoded.weights.size(), decoded.passes, decoded.passes};
-  std::vector<std::uint8_t> coded;
-  if (stream.is_fast) {
-    auto fast = mlw::encode_fast(decoded.weights, stream.is_sparse);
-    if (fast) coded = *std::move(fast);
-  } else {
-    coded = encode(decoded.weights);
-    const auto trimmed = without_filling(analysis.bytes_of(stream));
-    if (coded.empty() || trimmed.size() <= coded.size()) coded.assign(trimmed.begin(), trimmed.end());
+  if (!stream.is_fast) {
+    squeeze_mlw(analysis.bytes_of(stream), encode(decoded.weights), outcome);
+  } else if (auto fast = mlw::encode_fast(decoded.weights, stream.is_sparse); fast && fast->size() < stream.size) {
+    outcome.replacement = *std::move(fast);
   }
-  if (coded.empty() || coded.size() >= stream.size) return outcome;
-  if (!stream.is_fast) outcome.passes_after = passes_of(coded);
-  outcome.replacement = std::move(coded);
   return outcome;
 }
 

@@ -56,7 +56,8 @@ struct Squeezed {
 };
 
 /// Makes the weight streams of a compiled model as small as `encode` can, takes out bytes that nothing reads, and
-/// follows every address and length; the NPU computes the same. A stream that would not get smaller keeps its bytes.
+/// follows every address and length; the NPU computes the same. A stream that would not get smaller keeps its
+/// bytes, unless the new one decodes in fewer passes.
 ///
 /// Before anything is rewritten, the model is rebuilt without a change, which must give the same bytes; the result is
 /// read again from scratch and must do the same with the same weights, operation by operation.

@@ -168,7 +168,8 @@ class Finder {
   }
 
   void read_cpu_operator(const std::string& name, const Table& op, const Code& code, const Vector& tensors) {
-    CompiledFile::CpuOperator cpu{name, code.builtin, code.custom, bytes_of(file_, file_.vector_field(op, 5, 1), 1), {}};
+    const auto options = bytes_of(file_, file_.vector_field(op, 5, 1), 1);
+    CompiledFile::CpuOperator cpu{name, code.builtin, code.custom, options, {}};
     const Vector inputs = file_.vector_field(op, 1, 4);
     for (std::size_t i = 0; i < inputs.length; ++i) {
       if (file_.u32(inputs.data() + 4 * i) == kNoTensor) continue;
