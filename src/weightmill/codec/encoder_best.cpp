@@ -141,17 +141,15 @@ constexpr BestSettings settings_of(Effort effort, Forms forms) noexcept {
   return {forms, 128, 24, kPosition, true};
 }
 
-/// What a stream must keep to: no larger than the smaller stream of Vela's two encoders, and at most 5 % more passes than
-/// the one that takes fewer, if the smaller one keeps to that; else than the smaller one.
+/// What a stream must keep to: no more bytes and no more passes than the smaller of the streams that Vela's two encoders
+/// make; where they are equally large, than the one that takes fewer passes.
 class Limits {
  public:
   Limits(std::span<const std::int16_t> weights, const Starts& starts) : Limits(vela_costs(weights, starts)) {}
 
-  bool too_large(const Encoded& encoded) const noexcept { return encoded.stream.size() * 8 > smaller().bits; }
-  bool too_slow(const Encoded& encoded) const noexcept { return encoded.passes > most_passes(); }
-  std::uint64_t most_passes() const noexcept {
-    return std::max(std::min(reference_.passes, regor_.passes) * 105 / 100, smaller().passes);
-  }
+  bool too_large(const Encoded& encoded) const noexcept { return encoded.stream.size() * 8 > smaller_.bits; }
+  bool too_slow(const Encoded& encoded) const noexcept { return encoded.passes > smaller_.passes; }
+  std::uint64_t most_passes() const noexcept { return smaller_.passes; }
 
   std::vector<std::uint8_t> encode_smaller(std::span<const std::int16_t> weights) const {
     return regor_is_smaller_ ? encode_regor(weights) : encode_reference(weights);
@@ -159,13 +157,12 @@ class Limits {
 
  private:
   explicit Limits(const VelaCosts& costs)
-      : reference_(costs.reference),
-        regor_(costs.regor),
-        regor_is_smaller_(std::pair(regor_.bits, regor_.passes) < std::pair(reference_.bits, reference_.passes)) {}
+      : regor_is_smaller_(std::pair(costs.regor.bits, costs.regor.passes) <
+                          std::pair(costs.reference.bits, costs.reference.passes)),
+        smaller_(regor_is_smaller_ ? costs.regor : costs.reference) {}
 
-  const Cost& smaller() const noexcept { return regor_is_smaller_ ? regor_ : reference_; }
-  Cost reference_, regor_;
   bool regor_is_smaller_;
+  Cost smaller_;
 };
 
 /// The smallest of several streams that keep the limits.
