@@ -14,32 +14,13 @@
 #include <weightmill/quantize/weight_plan.h>
 #include <weightmill/verify/plan_invariants.h>
 
+#include "bytes.h"
+
 namespace {
 
 using namespace weightmill;
 
-class Bytes {
- public:
-  explicit Bytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-
-  /// The next value; zero bytes where the input has ended.
-  template <class T>
-  T take() {
-    T value{};
-    const std::size_t n = std::min(sizeof(T), bytes_.size());
-    if (n > 0) std::memcpy(&value, bytes_.data(), n);
-    bytes_ = bytes_.subspan(n);
-    return value;
-  }
-  std::vector<float> floats(std::size_t count) {
-    std::vector<float> values(count);
-    for (float& value : values) value = take<float>();
-    return values;
-  }
-
- private:
-  std::span<const std::uint8_t> bytes_;
-};
+using fuzz::Bytes;
 
 /// Extents of up to 4, one of which the flag may spoil.
 Shape take_shape(Bytes& bytes, bool spoil) {
@@ -79,13 +60,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto extent = [&](int from_last) {
     return static_cast<std::size_t>(request.weight_shape.rbegin()[from_last] & 7);
   };
-  const auto bias = bytes.floats(extent(0) * extent(1));
-  const auto mean = bytes.floats(extent(1) * extent(2));
+  const auto bias = bytes.many<float>(extent(0) * extent(1));
+  const auto mean = bytes.many<float>(extent(1) * extent(2));
   if (has(8)) request.bias = bias;
   if (has(9)) request.input_mean = mean;
   std::size_t n_weights = 1;
   for (const std::int64_t e : request.weight_shape) n_weights *= static_cast<std::size_t>(e & 7);
-  const auto weight = bytes.floats(n_weights);
+  const auto weight = bytes.many<float>(n_weights);
   request.weight = weight;
   try {
     plan_weights({.weight = weight,

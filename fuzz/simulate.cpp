@@ -12,34 +12,13 @@
 #include <weightmill/base/error.h>
 #include <weightmill/simulate/simulate.h>
 
+#include "bytes.h"
+
 namespace {
 
 using namespace weightmill;
 
-class Bytes {
- public:
-  explicit Bytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-
-  /// The next value; zero bytes where the input has ended.
-  template <class T>
-  T take() {
-    T value{};
-    const std::size_t n = std::min(sizeof(T), bytes_.size());
-    if (n > 0) std::memcpy(&value, bytes_.data(), n);
-    bytes_ = bytes_.subspan(n);
-    return value;
-  }
-  template <class T>
-  std::vector<T> many(std::size_t count) {
-    std::vector<T> values(count);
-    for (T& value : values) value = take<T>();
-    return values;
-  }
-  bool flag() { return (take<std::uint8_t>() & 1) != 0; }
-
- private:
-  std::span<const std::uint8_t> bytes_;
-};
+using fuzz::Bytes;
 
 /// Small numbers from `low` on; now and then one is of medium size or far beyond every limit. (What lies between runs,
 /// but for seconds.)

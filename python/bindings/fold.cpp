@@ -1,3 +1,4 @@
+#include <weightmill/base/json_text.h>
 #include <weightmill/pipeline/fold.h>
 #include <weightmill/report/fold_report.h>
 
@@ -22,8 +23,7 @@ std::string fold(const std::filesystem::path& model, const std::filesystem::path
   options.compress_weights = compress_weights;
   options.external_data = weightmill::external_data(external_data);
   options.jobs = jobs;
-  return to_json(weightmill::fold_file(model, output, options))
-      .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return weightmill::json_text(to_json(weightmill::fold_file(model, output, options)), -1);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <string>
 
 #include <weightmill/base/error.h>
+#include <weightmill/base/json_text.h>
 #include <weightmill/base/parallel.h>
 #include <weightmill/formats/manifest.h>
 #include <weightmill/pipeline/pack.h>
@@ -19,8 +20,8 @@ using namespace weightmill;
 namespace {
 
 PackedFolder pack_model(const std::string& model, const std::string& accelerator, const std::string& effort,
-                        const std::string& forms, const std::string& scaling, const std::string& format, int ofm_block_depth, int ofm_depth_step,
-                        int jobs) {
+                        const std::string& forms, const std::string& scaling, const std::string& format,
+                        int ofm_block_depth, int ofm_depth_step, int jobs) {
   PackOptions options;
   options.effort = effort_named(effort);
   options.forms = forms_named(forms);
@@ -41,12 +42,12 @@ PackedFolder pack_model(const std::string& model, const std::string& accelerator
 std::string verify_folder(const std::string& folder, const std::optional<std::string>& model, int jobs) {
   const nb::gil_scoped_release release;
   const auto path = model ? std::optional<std::filesystem::path>(*model) : std::nullopt;
-  return to_json(verify_packed_folder(folder, path, {resolve_jobs(jobs), {}})).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(to_json(verify_packed_folder(folder, path, {resolve_jobs(jobs), {}})), -1);
 }
 
 std::string verify_result(const PackedFolder& packed, const std::string& model, int jobs) {
   const nb::gil_scoped_release release;
-  return to_json(verify_packed_model(packed, model, {resolve_jobs(jobs), {}})).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(to_json(verify_packed_model(packed, model, {resolve_jobs(jobs), {}})), -1);
 }
 
 nb::bytes blob_of(const PackedFolder& packed, const std::string& name) {
@@ -58,10 +59,10 @@ nb::bytes blob_of(const PackedFolder& packed, const std::string& name) {
 void bind_pipeline(nb::module_& m) {
   nb::class_<PackedFolder>(m, "Packed", "What pack() made: bytes and where everything is.")
       .def(
-          "manifest_json", [](const PackedFolder& p) { return to_manifest(p.packed, p.source).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); },
+          "manifest_json", [](const PackedFolder& p) { return json_text(to_manifest(p.packed, p.source), -1); },
           "The manifest as JSON text.")
       .def(
-          "report_json", [](const PackedFolder& p) { return to_json(summarize(p.packed)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); },
+          "report_json", [](const PackedFolder& p) { return json_text(to_json(summarize(p.packed)), -1); },
           "The table as JSON text.")
       .def("blob", &blob_of, nb::arg("name"), "Bytes of a blob that the manifest names. Raises Error.")
       .def(
@@ -71,9 +72,10 @@ void bind_pipeline(nb::module_& m) {
           },
           nb::arg("folder"), nb::arg("c_arrays"), nb::call_guard<nb::gil_scoped_release>(),
           "Writes the folder. Raises Error.");
-  m.def("pack_model", &pack_model, nb::arg("model"), nb::arg("accelerator"), nb::arg("effort"), nb::arg("forms"), nb::arg("scaling"),
-        nb::arg("format"), nb::arg("ofm_block_depth").noconvert(), nb::arg("ofm_depth_step").noconvert(),
-        nb::arg("jobs").noconvert(), "Path of an integer TFLite model -> Packed. Raises Error.");
+  m.def("pack_model", &pack_model, nb::arg("model"), nb::arg("accelerator"), nb::arg("effort"), nb::arg("forms"),
+        nb::arg("scaling"), nb::arg("format"), nb::arg("ofm_block_depth").noconvert(),
+        nb::arg("ofm_depth_step").noconvert(), nb::arg("jobs").noconvert(),
+        "Path of an integer TFLite model -> Packed. Raises Error.");
   m.def("verify_folder", &verify_folder, nb::arg("folder"), nb::arg("model").none(), nb::arg("jobs").noconvert(),
         "Packed folder -> report as JSON text. Raises Error.");
   m.def("verify_result", &verify_result, nb::arg("packed"), nb::arg("model"), nb::arg("jobs").noconvert(),

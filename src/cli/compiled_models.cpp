@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <weightmill/base/error.h>
+#include <weightmill/base/json_text.h>
 #include <weightmill/base/parallel.h>
 #include <weightmill/pipeline/squeeze.h>
 
@@ -53,9 +54,20 @@ std::vector<std::string> total_of(const std::vector<StreamRow>& rows) {
     total.passes += row.passes;
     total.zeros += row.zeros;
   }
-  return {"total", "", "", "", "", "", with_thin_groups(total.size_bytes), with_thin_groups(total.weights),
-          fmt::format("{:.2f}", total.bits_per_weight()), with_thin_groups(total.passes), with_thin_groups(total.zeros),
-          "", "", ""};
+  return {"total",
+          "",
+          "",
+          "",
+          "",
+          "",
+          with_thin_groups(total.size_bytes),
+          with_thin_groups(total.weights),
+          fmt::format("{:.2f}", total.bits_per_weight()),
+          with_thin_groups(total.passes),
+          with_thin_groups(total.zeros),
+          "",
+          "",
+          ""};
 }
 
 void print_group(const CompiledReport& group) {
@@ -74,7 +86,7 @@ void print_group(const CompiledReport& group) {
 int inspect_compiled_model(const std::string& path, const Common& common) {
   const CompiledFileReport report = inspect_compiled(path, resolve_jobs(common.jobs));
   if (common.json) {
-    fmt::print("{}\n", to_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(to_json(report)));
     return 0;
   }
   fmt::print("{}  {}  {} bytes  {} NPU operators, {} CPU operators\n", report.file, report.format,
@@ -92,7 +104,7 @@ int verify_compiled_models(const std::string& first, const std::string& second, 
         {"schema", "weightmill.verify-compiled/1"},
         {"identical", !difference},
         {"difference", difference ? nlohmann::ordered_json(*difference) : nlohmann::ordered_json()}};
-    fmt::print("{}\n", json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(json));
   } else if (difference) {
     fmt::print("they differ: {}\n", *difference);
   } else {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <weightmill/base/error.h>
+#include <weightmill/base/json_text.h>
 #include <weightmill/pipeline/codec.h>
 
 #include "console.h"
@@ -47,7 +48,7 @@ int run(const CodecArguments& arguments) {
                                       {"n_weights", result.n_weights},
                                       {"stream_bytes", result.stream_bytes},
                                       {"bits_per_weight", bits}};
-    fmt::print("{}\n", json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(json));
   } else {
     fmt::print("{} weights, {} bytes, {:.2f} bits/weight\n", with_thin_groups(result.n_weights),
                with_thin_groups(result.stream_bytes), bits);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <weightmill/base/error.h>
+#include <weightmill/base/json_text.h>
 #include <weightmill/pipeline/fold.h>
 #include <weightmill/report/fold_report.h>
 
@@ -65,7 +66,7 @@ void print_report(const FoldReport& report) {
 int run(FoldArguments& arguments) {
   const FoldReport report = fold_input(arguments);
   if (arguments.common.json) {
-    fmt::print("{}\n", to_json(report).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(to_json(report)));
   } else {
     print_report(report);
   }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <weightmill/base/json_text.h>
 #include <weightmill/formats/formats.h>
 #include <weightmill/formats/packed_files.h>
 #include <weightmill/pipeline/inspect_ir.h>
@@ -71,7 +72,7 @@ int run(const InspectArguments& arguments) {
   if (is_packed(arguments.file)) {
     const PackReport report = summarize(read_packed(arguments.file).packed);
     if (arguments.common.json)
-      fmt::print("{}\n", to_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+      fmt::print("{}\n", json_text(to_json(report)));
     else
       print_pack_table(report);
     return 0;
@@ -79,7 +80,7 @@ int run(const InspectArguments& arguments) {
   if (is_compiled_file(arguments.file)) return inspect_compiled_model(arguments.file, arguments.common);
   const InspectReport report = inspect_model(arguments.file);
   if (arguments.common.json)
-    fmt::print("{}\n", to_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(to_json(report)));
   else
     print_table(report);
   return 0;

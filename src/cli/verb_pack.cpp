@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <weightmill/base/error.h>
+#include <weightmill/base/json_text.h>
 #include <weightmill/pipeline/pack.h>
 #include <weightmill/report/report.h>
 
@@ -32,7 +33,8 @@ const std::map<std::string, FormatChoice> kFormats{{"smallest", FormatChoice::sm
 /// An empty folder would look like a success.
 void require_something_packed(const Packed& packed, const std::string& model) {
   if (!packed.layers.empty()) return;
-  if (packed.not_packed.empty()) fail(ErrorCode::unsupported, model, "has no operator with weights that Ethos-U fetches");
+  if (packed.not_packed.empty())
+    fail(ErrorCode::unsupported, model, "has no operator with weights that Ethos-U fetches");
   const NotPacked& first = packed.not_packed.front();
   fail(ErrorCode::unsupported, model,
        fmt::format("none of its {} weight tensors can be packed; the first, {} '{}': {}", packed.not_packed.size(),
@@ -49,12 +51,11 @@ int run(PackArguments& arguments) {
   arguments.options.jobs = arguments.common.jobs;
   const PackedFolder packed = pack_file(arguments.model, arguments.accelerator, arguments.options);
   require_something_packed(packed.packed, arguments.model);
-  if (!arguments.dry_run)
-    write_packed_folder(packed, arguments.output, arguments.c_array, arguments.common.jobs);
+  if (!arguments.dry_run) write_packed_folder(packed, arguments.output, arguments.c_array, arguments.common.jobs);
   bar.finish();
   const PackReport report = summarize(packed.packed);
   if (arguments.common.json)
-    fmt::print("{}\n", to_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(to_json(report)));
   else
     print_pack_table(report);
   return 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <weightmill/base/error.h>
+#include <weightmill/base/json_text.h>
 #include <weightmill/base/parallel.h>
 #include <weightmill/pipeline/squeeze.h>
 
@@ -58,9 +59,9 @@ void print_streams(const std::vector<StreamChange>& streams) {
                     percent(change.bytes_after, change.bytes_before), with_thin_groups(change.passes_before),
                     with_thin_groups(change.passes_after), percent(change.passes_after, change.passes_before)});
   }
-  fmt::print("{}\n", format_table({"operator", "op", "core", "offset", "weights", "bytes", "after", "", "passes",
-                                   "after", ""},
-                                  rows, "<>>>>>>>>>>"));
+  fmt::print("{}\n",
+             format_table({"operator", "op", "core", "offset", "weights", "bytes", "after", "", "passes", "after", ""},
+                          rows, "<>>>>>>>>>>"));
 }
 
 void print_report(const SqueezeReport& report, const SqueezeArguments& arguments) {
@@ -91,7 +92,7 @@ int run(const SqueezeArguments& arguments) {
   require_outputs(arguments);
   const SqueezeReport report = squeeze_input(arguments);
   if (arguments.common.json) {
-    fmt::print("{}\n", to_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(to_json(report)));
   } else {
     print_report(report, arguments);
   }
@@ -105,8 +106,9 @@ void add_squeeze(Verbs& verbs) {
   CLI::App& verb =
       verbs.add("squeeze", "A model compiled for Ethos-U -> the same with smaller weight streams, results identical",
                 arguments->common, [arguments] { return run(*arguments); });
-  verb.footer("Example:\n  weightmill squeeze model_vela.tflite -o small.tflite\n"
-              "  weightmill verify model_vela.tflite small.tflite\n");
+  verb.footer(
+      "Example:\n  weightmill squeeze model_vela.tflite -o small.tflite\n"
+      "  weightmill verify model_vela.tflite small.tflite\n");
   verb.add_option("COMPILED", arguments->input,
                   "Compiled .tflite, Vela's raw .npz, ExecuTorch's vela_bin_stream blob, or a driver payload")
       ->required();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <weightmill/base/json_text.h>
 #include <weightmill/formats/packed_files.h>
 #include <weightmill/pack/accelerator.h>
 
@@ -28,7 +29,7 @@ void print_table() {
 void print_json() {
   nlohmann::ordered_json json{{"schema", "weightmill.targets/1"}, {"targets", nlohmann::ordered_json::array()}};
   for (const Accelerator& a : accelerators()) json["targets"].push_back(to_json(a));
-  fmt::print("{}\n", json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+  fmt::print("{}\n", json_text(json));
 }
 
 }  // namespace

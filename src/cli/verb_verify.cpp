@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <weightmill/base/error.h>
+#include <weightmill/base/json_text.h>
 #include <weightmill/base/parallel.h>
 #include <weightmill/pipeline/pack.h>
 #include <weightmill/pipeline/squeeze.h>
@@ -55,7 +56,7 @@ int run(const VerifyArguments& arguments) {
       verify_packed_folder(arguments.first, model, {resolve_jobs(arguments.common.jobs), bar.callback()});
   bar.finish();
   if (arguments.common.json)
-    fmt::print("{}\n", to_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(to_json(report)));
   else
     print_report(report, model.has_value());
   return report.n_findings == 0 ? 0 : 1;
@@ -69,8 +70,9 @@ void add_verify(Verbs& verbs) {
       "verify",
       "Decode everything back and compare: packed folder against model, compiled model against compiled model",
       arguments->common, [arguments] { return run(*arguments); });
-  verb.footer("Example:\n  weightmill verify packed/ model.tflite\n"
-              "  weightmill verify model_vela.tflite small.tflite\n");
+  verb.footer(
+      "Example:\n  weightmill verify packed/ model.tflite\n"
+      "  weightmill verify model_vela.tflite small.tflite\n");
   verb.add_option("A", arguments->first, "Packed folder, or compiled model")->required();
   verb.add_option("B", arguments->second, "The model it was packed from, or another compiled model");
 }

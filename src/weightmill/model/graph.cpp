@@ -17,4 +17,19 @@ std::string_view name_of(OpKind kind) noexcept {
   return "other";
 }
 
+std::vector<std::size_t> weight_inputs(OpKind kind) {
+  switch (kind) {
+    case OpKind::conv_2d:
+    case OpKind::depthwise_conv_2d:
+    case OpKind::transpose_conv_2d:
+    case OpKind::fully_connected:
+    case OpKind::conv_3d: return {1};
+    case OpKind::svdf: return {1, 2};
+    case OpKind::lstm:
+    case OpKind::unidirectional_sequence_lstm: return {1, 2, 3, 4, 5, 6, 7, 8};
+    case OpKind::other: return {};
+  }
+  return {};
+}
+
 }  // namespace weightmill

@@ -29,6 +29,9 @@ enum class OpKind : std::uint8_t {
 /// "conv_2d" …: the enumerator's own name.
 std::string_view name_of(OpKind kind) noexcept;
 
+/// The inputs of an operator that are weight matrices, in TFLite's order.
+std::vector<std::size_t> weight_inputs(OpKind kind);
+
 enum class Padding : std::uint8_t { same, valid, explicit_ };
 enum class Activation : std::uint8_t { none, relu, relu6, relu_n1_to_1, tanh, sign_bit, sigmoid };
 

@@ -9,26 +9,6 @@
 namespace weightmill {
 namespace {
 
-/// Which inputs of an operator are weight matrices, in TFLite's order.
-std::vector<std::size_t> weight_inputs(OpKind kind) {
-  switch (kind) {
-    case OpKind::conv_2d:
-    case OpKind::depthwise_conv_2d:
-    case OpKind::transpose_conv_2d:
-    case OpKind::fully_connected:
-    case OpKind::conv_3d:
-      return {1};
-    case OpKind::svdf:
-      return {1, 2};
-    case OpKind::lstm:
-    case OpKind::unidirectional_sequence_lstm:
-      return {1, 2, 3, 4, 5, 6, 7, 8};
-    case OpKind::other:
-      return {};
-  }
-  return {};
-}
-
 std::size_t ifm_input(OpKind kind) { return kind == OpKind::transpose_conv_2d ? 2 : 0; }
 
 const Tensor* input_tensor(const Subgraph& subgraph, const Node& node, std::size_t input) {

@@ -7,22 +7,6 @@
 namespace weightmill::verify {
 namespace {
 
-/// The inputs of an operator that are weight matrices, in TFLite's order.
-std::vector<std::size_t> weight_inputs(OpKind kind) {
-  switch (kind) {
-    case OpKind::conv_2d:
-    case OpKind::depthwise_conv_2d:
-    case OpKind::transpose_conv_2d:
-    case OpKind::fully_connected:
-    case OpKind::conv_3d: return {1};
-    case OpKind::svdf: return {1, 2};
-    case OpKind::lstm:
-    case OpKind::unidirectional_sequence_lstm: return {1, 2, 3, 4, 5, 6, 7, 8};
-    case OpKind::other: return {};
-  }
-  return {};
-}
-
 const Node* node_of(const PackedLayer& layer, const Model& model) {
   if (layer.subgraph < 0 || static_cast<std::size_t>(layer.subgraph) >= model.subgraphs.size()) return nullptr;
   const auto& nodes = model.subgraphs[static_cast<std::size_t>(layer.subgraph)].nodes;

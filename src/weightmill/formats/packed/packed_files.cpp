@@ -8,6 +8,7 @@
 
 #include <weightmill/base/atomic_file.h>
 #include <weightmill/base/error.h>
+#include <weightmill/base/json_text.h>
 #include <weightmill/base/mapped_file.h>
 #include <weightmill/base/sha256.h>
 
@@ -106,8 +107,7 @@ std::vector<std::uint8_t> blob_of(const Safetensors& blobs, const std::string& n
 
 void write_packed(const Packed& packed, const SourceFile& source, const fs::path& folder, unsigned jobs) {
   make_folder(folder);
-  const std::string manifest_text =
-      to_manifest(packed, source, jobs).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const std::string manifest_text = json_text(to_manifest(packed, source, jobs)) + "\n";
   std::vector<SafetensorsSource> blobs;
   const auto add = [&](std::string name, std::span<const std::uint8_t> bytes) {
     blobs.push_back({std::move(name), DType::u8, {static_cast<std::int64_t>(bytes.size())}, bytes});
