@@ -200,9 +200,12 @@ class Contest {
     const std::uint64_t slow = n_passes_;
     BestSettings faster = settings;
     faster.search_slices = false;  // that search knows bits only
-    for (; is_open() && faster.position <= 64 * kPosition; faster.position *= 2) enter(faster);
+    for (const Price position : {4 * kPosition, 32 * kPosition}) {
+      faster.position = position;
+      enter(faster);
+      if (!is_open()) break;
+    }
     if (is_open() || n_passes_ >= slow) return;
-    faster.position /= 2;
     const double allowed =
         static_cast<double>(limits_.most_passes() - n_passes_) / static_cast<double>(slow - n_passes_);
     constexpr double kMargin = 0.95;  // passes are not spread evenly
