@@ -141,8 +141,8 @@ constexpr BestSettings settings_of(Effort effort, Forms forms) noexcept {
   return {forms, 128, 24, kPosition, true};
 }
 
-/// What a stream must keep to: no more bytes and no more passes than the smaller of the streams that Vela's two encoders
-/// make; where they are equally large, than the one that takes fewer passes.
+/// What a stream must keep to: no more bytes and no more passes than the smaller of the streams that Vela's two
+/// encoders make; where they are equally large, than the one that takes fewer passes.
 class Limits {
  public:
   Limits(std::span<const std::int16_t> weights, const Starts& starts) : Limits(vela_costs(weights, starts)) {}
@@ -173,8 +173,10 @@ class Contest {
 
   void enter(Encoded&& encoded) {
     too_slow_ = limits_.too_slow(encoded);
+    too_large_ = limits_.too_large(encoded);
     n_passes_ = encoded.passes;
-    if (too_slow_ || limits_.too_large(encoded)) return;
+    size_ = encoded.stream.size();
+    if (too_slow_ || too_large_) return;
     if (is_open() || encoded.stream.size() < stream_.size()) stream_ = std::move(encoded.stream);
   }
   void enter(const BestSettings& settings) { enter(encode_with(weights_, starts_, settings)); }
@@ -194,22 +196,24 @@ class Contest {
   std::vector<std::uint8_t> winner() && { return is_open() ? limits_.encode_smaller(weights_) : std::move(stream_); }
 
  private:
-  /// The least dear passes that keep the limit, and before a part of the stream as it was with `settings`: as much of it
-  /// as the limit allows.
+  /// Passes just dear enough to keep the limit; and that once more, behind as much of the stream as the limit allows
+  /// with `settings`.
   void enter_faster(const BestSettings& settings) {
     const std::uint64_t slow = n_passes_;
+    const std::size_t slow_size = size_;
     BestSettings faster = settings;
     faster.search_slices = false;  // that search knows bits only
     for (const Price position : {4 * kPosition, 32 * kPosition}) {
       faster.position = position;
       enter(faster);
-      if (!is_open()) break;
+      if (!is_open() || too_large_) break;  // fewer passes take no fewer bytes
     }
-    if (is_open() || n_passes_ >= slow) return;
-    const double allowed =
-        static_cast<double>(limits_.most_passes() - n_passes_) / static_cast<double>(slow - n_passes_);
+    if (is_open() || n_passes_ >= slow || size_ <= slow_size) return;
     constexpr double kMargin = 0.95;  // passes are not spread evenly
-    const auto n_slow = static_cast<std::size_t>(allowed * kMargin * static_cast<double>(weights_.size()));
+    const double share =
+        kMargin * static_cast<double>(limits_.most_passes() - n_passes_) / static_cast<double>(slow - n_passes_);
+    if (share * static_cast<double>(size_ - slow_size) < kStreamAlignmentBytes) return;
+    const auto n_slow = static_cast<std::size_t>(share * static_cast<double>(weights_.size()));
     BestEncoder encoder(weights_, starts_);
     encoder.put_up_to(n_slow, settings);
     encoder.put_up_to(weights_.size(), faster);
@@ -220,8 +224,9 @@ class Contest {
   const Starts& starts_;
   const Limits& limits_;
   std::vector<std::uint8_t> stream_;
-  bool too_slow_ = false;       ///< the stream entered last
-  std::uint64_t n_passes_ = 0;  ///< of that
+  bool too_slow_ = false, too_large_ = false;  ///< the stream entered last
+  std::uint64_t n_passes_ = 0;                 ///< of that
+  std::size_t size_ = 0;
 };
 
 /// What `max` tries beside the settings of `best`.

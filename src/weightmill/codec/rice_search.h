@@ -7,8 +7,8 @@
 
 namespace weightmill::mlw {
 
-/// The cheapest way to code all indices when a change of code costs `switch_bits`, at most 40. `uncompressed`: price of an
-/// index in uncompressed mode.  Requires: at least one index; indices below 512.  [docs/weight-stream.md §13]
+/// The cheapest way to code all indices when a change of code costs `switch_bits`, at most 40. `uncompressed`: price of
+/// an index in uncompressed mode.  Requires: at least one index; indices below 512.  [docs/weight-stream.md §13]
 WeightSegments cheapest_weight_segments(std::span<const std::uint16_t> indices, unsigned uncompressed,
                                         std::int8_t switch_bits);
 

@@ -30,8 +30,8 @@ struct CodedSection {
   const RunSegments& run_segments;
 };
 
-/// Appends the slices of `section` to `out`, cut where a segment ends or the length field is full. Returns the number of
-/// passes that the decoder will make. Writer is BitWriter, or CostMeter to learn the cost.
+/// Appends the slices of `section` to `out`, cut where a segment ends or the length field is full. Returns the number
+/// of passes that the decoder will make. Writer is BitWriter, or CostMeter to learn the cost.
 /// [docs/weight-stream.md §15]
 template <class Writer>
 std::uint64_t put_section(Writer& out, const CodedSection& section, SlicePlanes& planes);

@@ -42,7 +42,7 @@ constexpr unsigned chunk_run_bits(RunCode code) noexcept {
 /// One slice: a run of indices with one code, and the zero runs between them.
 struct Slice {
   std::span<const std::uint16_t> indices;  ///< 1 to 32768
-  std::span<const std::uint32_t> runs;     ///< zero-run mode: one for each index, with a new palette one more; else none
+  std::span<const std::uint32_t> runs;     ///< zero-run mode: one an index, with a new palette one more; else none
   WeightCode weight_code;
   RunCode run_code;
   const Palette& palette;
