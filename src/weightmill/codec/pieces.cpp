@@ -96,19 +96,19 @@ class PieceSearch {
 
   /// The next long run of zeros from weight `from` on; empty, at the end, if there is none.
   ZeroRun next_zero_run(std::size_t from) const noexcept {
-    constexpr std::size_t kAtOnce = 8;  // a long run holds so many at a multiple of so many
-    static_assert(kAtOnce * 2 <= 16);
+    constexpr std::size_t kAtOnce = 8;
     const std::size_t n = weights_.size();
-    for (std::size_t i = ceil_to(from, kAtOnce); i + kAtOnce <= n;) {
+    const std::size_t stride = settings_.min_zero_run - kAtOnce;  // so much apart, one look lies within a long run
+    for (std::size_t i = from; i + kAtOnce <= n;) {
       if (!are_zero<kAtOnce>(weights_.data() + i)) {
-        i += kAtOnce;
+        i += stride;
         continue;
       }
       std::size_t begin = i, end = i + kAtOnce;
       while (begin > from && weights_[begin - 1] == 0) --begin;
       while (end < n && weights_[end] == 0) ++end;
       if (end - begin >= settings_.min_zero_run) return {begin, end};
-      i = ceil_to(end, kAtOnce);
+      i = end;
     }
     return {n, n};
   }
