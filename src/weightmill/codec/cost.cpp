@@ -32,17 +32,37 @@ std::uint32_t sum_of(std::span<const std::uint16_t> indices, const Part& part) n
   return sum;
 }
 
-Quotients plain_quotients(std::span<const std::uint16_t> indices, unsigned divisor) noexcept {
+/// With a divisor that the compiler knows 16 bits are enough for each step.
+template <unsigned kDivisor>
+Quotients plain_quotients(std::span<const std::uint16_t> indices) noexcept {
   const auto n = static_cast<std::uint32_t>(indices.size());
-  const auto halves = [=](std::uint16_t index) { return static_cast<std::uint16_t>(index >> divisor >> 1); };
-  const auto rounded_up = [=](std::uint16_t index) {
-    return static_cast<std::uint16_t>(((index >> divisor) + 1) >> 1);
+  const auto halves = [](std::uint16_t index) { return static_cast<std::uint16_t>(index >> (kDivisor + 1)); };
+  const auto rounded_up = [](std::uint16_t index) {
+    return static_cast<std::uint16_t>((index + (1u << kDivisor)) >> (kDivisor + 1));
   };
   return {n + sum_of(indices, halves), sum_of(indices, rounded_up)};
 }
 
+Quotients plain_quotients(std::span<const std::uint16_t> indices, unsigned divisor) noexcept {
+  switch (divisor) {
+    case 0:
+      return plain_quotients<0>(indices);
+    case 1:
+      return plain_quotients<1>(indices);
+    case 2:
+      return plain_quotients<2>(indices);
+    case 3:
+      return plain_quotients<3>(indices);
+    case 4:
+      return plain_quotients<4>(indices);
+    default:
+      return plain_quotients<5>(indices);
+  }
+}
+
 Quotients truncated_quotients(std::span<const std::uint16_t> indices, unsigned divisor) noexcept {
-  const auto is_above = [=](std::uint16_t index) { return static_cast<std::uint16_t>(index >> divisor != 0 ? 1 : 0); };
+  const unsigned least = 1u << divisor;
+  const auto is_above = [=](std::uint16_t index) { return static_cast<std::uint16_t>(index >= least ? 1 : 0); };
   return {static_cast<std::uint32_t>(indices.size()), sum_of(indices, is_above)};
 }
 
@@ -92,15 +112,23 @@ class Taker {
   std::uint64_t left_ = 0;  ///< places of the symbol at hand that are not taken yet
 };
 
+/// Symbols of one place each.
+class OnePlaceTaker {
+ public:
+  OnePlaceTaker(std::size_t n, unsigned room) : n_(static_cast<std::int64_t>(n)), room_(room) {}
+
+  bool more() const noexcept { return done_ < n_; }
+  std::int64_t done() const noexcept { return done_; }
+  void take_chunk() noexcept { done_ += std::min(room_, n_ - done_); }
+
+ private:
+  std::int64_t n_, room_;
+  std::int64_t done_ = 0;
+};
+
 /// Goes through the chunks as a decoder does: the one of the two kinds that is behind holds the other up.
-std::uint64_t passes_with_runs(const Slice& slice) noexcept {
-  const WeightCode code = slice.weight_code;
-  const bool one_place = code.is_uncompressed() || code.is_truncated();
-  Taker weights(slice.indices.size(), chunk_weights(code, slice.palette.index_bits()), [&](std::size_t i) {
-    return one_place ? std::uint64_t{1} : (std::uint64_t{slice.indices[i]} >> code.divisor()) / 2 + 1;
-  });
-  Taker runs(slice.runs.size(), chunk_run_bits(slice.run_code),
-             [&](std::size_t i) { return (std::uint64_t{slice.runs[i]} >> slice.run_code.divisor()) + 1; });
+template <class Weights, class Runs>
+std::uint64_t count_passes(Weights weights, Runs runs) noexcept {
   for (std::uint64_t n_passes = 1;; ++n_passes) {
     const std::int64_t lead = weights.done() - runs.done();
     const bool take_weights = weights.more() && lead < kMaxWeightLead, take_runs = runs.more() && lead >= 0;
@@ -108,6 +136,18 @@ std::uint64_t passes_with_runs(const Slice& slice) noexcept {
     if (take_weights) weights.take_chunk();
     if (take_runs) runs.take_chunk();
   }
+}
+
+std::uint64_t passes_with_runs(const Slice& slice) noexcept {
+  const WeightCode code = slice.weight_code;
+  const unsigned room = chunk_weights(code, slice.palette.index_bits());
+  const Taker runs(slice.runs.size(), chunk_run_bits(slice.run_code),
+                   [&](std::size_t i) { return (std::uint64_t{slice.runs[i]} >> slice.run_code.divisor()) + 1; });
+  if (code.is_uncompressed() || code.is_truncated()) {
+    return count_passes(OnePlaceTaker(slice.indices.size(), room), runs);
+  }
+  const auto places = [&](std::size_t i) { return (std::uint64_t{slice.indices[i]} >> code.divisor()) / 2 + 1; };
+  return count_passes(Taker(slice.indices.size(), room, places), runs);
 }
 
 std::uint64_t passes_of(const Slice& slice, const Quotients& quotients) noexcept {
