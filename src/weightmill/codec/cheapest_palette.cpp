@@ -11,9 +11,6 @@
 namespace weightmill::mlw {
 namespace {
 
-/// A zero that is not in the palette goes as "minus zero".
-constexpr unsigned kMinusZero = 1;
-
 using IndexCounts = std::array<std::uint32_t, kCodeValues>;
 
 /// The sums that prices are made of. Those of divisors with which the largest index cannot be coded are left out.
@@ -72,77 +69,87 @@ class CommonFirst {
   std::size_t size_ = 0;
 };
 
-/// The counts of a section's indices under a palette that is being tried.
+/// Counts of the code values that a palette does not hold.
+class DirectCounts {
+ public:
+  DirectCounts(const CodeCounts& counts, const Palette& palette) : top_(std::max(counts.top, kMinusZero)) {
+    std::copy(counts.of.begin(), counts.of.begin() + top_ + 1, of_.begin());
+    for (unsigned i = 0; i < palette.size; ++i) of_[palette.entries[i]] = 0;
+    of_[kMinusZero] = of_[0];
+    of_[0] = 0;
+    while (top_ > 0 && of_[top_] == 0) --top_;
+  }
+
+  std::uint32_t operator[](unsigned code) const noexcept { return of_[code]; }
+  unsigned top() const noexcept { return top_; }
+
+ private:
+  std::array<std::uint32_t, kCodeValues> of_;
+  unsigned top_;
+};
+
+/// No index under the palette is larger.
+unsigned top_index(const CodedPalette& coded, const DirectCounts& direct) noexcept {
+  const Palette& palette = coded.palette;
+  if (coded.only_palette) return palette.size - 1;
+  return std::max(direct.top(), palette.direct_offset) + palette.size - palette.direct_offset;
+}
+
+/// Chooses the code for weights with these counts; `coded` has the palette.  Requires: top_index() <= kMaxCodeValue.
+void choose_code(const CodeCounts& counts, const DirectCounts& direct, Price position, CodedPalette& coded) noexcept {
+  const Palette& palette = coded.palette;
+  const unsigned top = top_index(coded, direct);
+  IndexCounts indices;
+  std::fill(indices.begin(), indices.begin() + top + 1, 0);
+  for (unsigned i = palette.size; i-- > 0;) indices[i] = counts.of[palette.entries[i]];
+  if (palette.size == 2 && palette.entries[0] == palette.entries[1]) indices[1] = 0;
+  for (unsigned code = palette.direct_offset; code <= direct.top(); ++code) {
+    if (direct[code] != 0) indices[code + palette.size - palette.direct_offset] += direct[code];
+  }
+  choose_code(sums_of(indices, top), widest_of(coded), position, coded);
+}
+
+/// A palette that is being tried for a section.
 class Trial {
  public:
   Trial(const CodeCounts& counts, std::span<const std::uint16_t> entries, bool only_palette, bool all_forms)
-      : counts_(counts) {
-    coded_.only_palette = only_palette;
-    Palette& palette = coded_.palette;
-    for (const std::uint16_t code : entries) palette.entries[palette.size++] = code;
-    if (palette.size == 1) palette.entries[palette.size++] = 0;  // a size of 1 cannot be sent
-    set_direct_counts();
+      : counts_(counts), coded_(with_entries(entries, only_palette)), direct_(counts, coded_.palette) {
     set_direct_offset(all_forms);
-    set_widths(all_forms);
+    const unsigned max_code = all_forms ? top_index(coded_, direct_) : std::max(direct_.top(), kMinusZero);
+    coded_.palette.entry_bits = entry_bits(coded_.palette, max_code);
   }
 
   /// Unusable where an index would be too large.
   CodedPalette priced(const BestSettings& settings) {
     const Palette& palette = coded_.palette;
-    if (top_index() > kMaxCodeValue) return coded_;
-    IndexCounts indices;
-    std::fill(indices.begin(), indices.begin() + top_index() + 1, 0);
-    for (unsigned i = palette.size; i-- > 0;) indices[i] = counts_.of[palette.entries[i]];
-    if (palette.size == 2 && palette.entries[0] == palette.entries[1]) indices[1] = 0;
-    for (unsigned code = palette.direct_offset; code <= direct_top_; ++code) {
-      if (direct_[code] != 0) indices[code + palette.size - palette.direct_offset] += direct_[code];
-    }
-    choose_code(sums_of(indices, top_index()), widest_of(coded_), settings.position, coded_);
+    if (top_index(coded_, direct_) > kMaxCodeValue) return coded_;
+    choose_code(counts_, direct_, settings.position, coded_);
     coded_.price += kBit * palette.size * palette.entry_bits;
     return coded_;
   }
 
  private:
-  /// What the palette does not hold.
-  void set_direct_counts() {
-    const unsigned top = std::max(counts_.top, kMinusZero);
-    std::copy(counts_.of.begin(), counts_.of.begin() + top + 1, direct_.begin());
-    const Palette& palette = coded_.palette;
-    for (unsigned i = 0; i < palette.size; ++i) direct_[palette.entries[i]] = 0;
-    direct_[kMinusZero] = direct_[0];
-    direct_[0] = 0;
-    direct_top_ = top;
-    while (direct_top_ > 0 && direct_[direct_top_] == 0) --direct_top_;
+  static CodedPalette with_entries(std::span<const std::uint16_t> entries, bool only_palette) {
+    CodedPalette coded;
+    coded.only_palette = only_palette;
+    Palette& palette = coded.palette;
+    for (const std::uint16_t code : entries) palette.entries[palette.size++] = code;
+    if (palette.size == 1) palette.entries[palette.size++] = 0;  // a size of 1 cannot be sent
+    return coded;
   }
 
   void set_direct_offset(bool all_forms) {
     if (counts_.top == 0 && counts_.of[0] == 0) return;
-    const auto& present = all_forms ? direct_ : counts_.of;
-    const unsigned top = all_forms ? direct_top_ : counts_.top;
+    const unsigned top = all_forms ? direct_.top() : counts_.top;
+    const auto is_absent = [&](unsigned code) { return (all_forms ? direct_[code] : counts_.of[code]) == 0; };
     unsigned offset = 0;
-    while (offset < std::min(top, Palette::kMaxDirectOffset) && present[offset] == 0) ++offset;
+    while (offset < std::min(top, Palette::kMaxDirectOffset) && is_absent(offset)) ++offset;
     coded_.palette.direct_offset = coded_.only_palette && all_forms ? 0 : offset;
-  }
-
-  void set_widths(bool all_forms) {
-    Palette& palette = coded_.palette;
-    unsigned largest = all_forms ? top_index() : std::max(direct_top_, kMinusZero);
-    if (palette.size != 0) {
-      largest = *std::max_element(palette.entries.begin(), palette.entries.begin() + palette.size);
-    }
-    palette.entry_bits = std::max(2u, index_bits(std::uint64_t{largest} + 1));
-  }
-
-  unsigned top_index() const noexcept {
-    const Palette& palette = coded_.palette;
-    if (coded_.only_palette) return palette.size - 1;
-    return std::max(direct_top_, palette.direct_offset) + palette.size - palette.direct_offset;
   }
 
   const CodeCounts& counts_;
   CodedPalette coded_;
-  IndexCounts direct_;
-  unsigned direct_top_ = 0;
+  DirectCounts direct_;
 };
 
 /// Tries palettes of the most common code values: few sizes first, and those between where that looks good.
@@ -235,39 +242,18 @@ CodedPalette cheapest_palette(const CodeCounts& counts, const BestSettings& sett
 }
 
 WeightCode cheapest_code(const CodeCounts& counts, const CodedPalette& section, Price position, Price* price) {
-  const Palette& palette = section.palette;
-  IndexCounts indices{};
-  const unsigned shift = palette.size - palette.direct_offset;
-  std::array<bool, kCodeValues> in_palette{};
-  for (unsigned i = palette.size; i-- > 0;) {
-    indices[i] = counts.of[palette.entries[i]];
-    in_palette[palette.entries[i]] = true;
-  }
-  if (palette.size == 2 && palette.entries[0] == palette.entries[1]) indices[1] = 0;
-  for (unsigned code = 0; code <= counts.top; ++code) {
-    if (counts.of[code] != 0 && !in_palette[code]) indices[(code == 0 ? kMinusZero : code) + shift] += counts.of[code];
-  }
-  const unsigned top = std::min(kMaxCodeValue, counts.top + 1 + palette.size);
   CodedPalette coded = section;
   coded.price = kUnusable;
-  choose_code(sums_of(indices, top), widest_of(coded), position, coded);
+  choose_code(counts, DirectCounts(counts, section.palette), position, coded);
   *price = coded.price;
   return coded.code;
 }
 
 PaletteChoice index_table(const CodedPalette& section) {
   PaletteChoice choice;
-  const Palette& palette = section.palette;
-  choice.palette = palette;
+  choice.palette = section.palette;
   choice.only_palette = section.only_palette;
-  for (int weight = -kMaxWeight; weight <= kMaxWeight; ++weight) {
-    const unsigned code = weight == 0 ? kMinusZero : fold(weight);
-    choice.index_of[static_cast<unsigned>(weight + kMaxWeight)] =
-        static_cast<std::uint16_t>(code + palette.size - palette.direct_offset);
-  }
-  for (unsigned i = palette.size; i-- > 0;) {
-    choice.index_of[static_cast<unsigned>(unfold(palette.entries[i]) + kMaxWeight)] = static_cast<std::uint16_t>(i);
-  }
+  fill_indices(choice, kMaxWeight);
   return choice;
 }
 

@@ -16,16 +16,8 @@ struct Cost {
 /// The order of chunks costs no bits, so that each plane is rounded up to whole chunks by itself.
 Cost slice_cost(const Slice& slice) noexcept;
 
-/// Takes the place of a BitWriter where only the cost is wanted.
-class CostMeter {
- public:
-  void put(std::uint64_t, unsigned width) noexcept { bits_ += width; }
-  void put_ones(std::uint64_t count) noexcept { bits_ += count; }
-  std::uint64_t size_bits() const noexcept { return bits_; }
-
- private:
-  std::uint64_t bits_ = 0;
-};
+/// A BitCounter that takes the cost of a slice as slice_cost() knows it, without dealing its chunks out.
+class CostMeter : public BitCounter {};
 
 inline std::uint64_t put_slice(CostMeter& out, const Slice& slice, SlicePlanes&) noexcept {
   const Cost cost = slice_cost(slice);

@@ -73,7 +73,8 @@ void take_entries(Palette& palette, const Codes& codes, Coverage coverage) {
   if (palette.size == 1) palette.entries[palette.size++] = 0;  // a size of 1 cannot be sent
 }
 
-/// The narrowest width, from 2 bits on, for the largest code value that will be sent with it.
+}  // namespace
+
 unsigned entry_bits(const Palette& palette, unsigned max_code) noexcept {
   const auto largest =
       palette.size == 0 ? max_code : *std::max_element(palette.entries.begin(), palette.entries.begin() + palette.size);
@@ -83,7 +84,7 @@ unsigned entry_bits(const Palette& palette, unsigned max_code) noexcept {
 void fill_indices(PaletteChoice& choice, int largest_magnitude) {
   const Palette& palette = choice.palette;
   for (int weight = -largest_magnitude; weight <= largest_magnitude; ++weight) {
-    const unsigned code = weight == 0 ? 1 : fold(weight);  // a zero outside the palette goes as "minus zero"
+    const unsigned code = weight == 0 ? kMinusZero : fold(weight);
     choice.index_of[static_cast<unsigned>(weight + kMaxWeight)] =
         static_cast<std::uint16_t>(code + palette.size - palette.direct_offset);
   }
@@ -91,8 +92,6 @@ void fill_indices(PaletteChoice& choice, int largest_magnitude) {
     choice.index_of[static_cast<unsigned>(unfold(palette.entries[i]) + kMaxWeight)] = static_cast<std::uint16_t>(i);
   }
 }
-
-}  // namespace
 
 unsigned Palette::index_bits() const noexcept { return size == 0 ? entry_bits : weightmill::index_bits(size); }
 

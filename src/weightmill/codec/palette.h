@@ -46,6 +46,13 @@ struct PaletteChoice {
   std::array<std::uint16_t, 2 * kMaxWeight + 1> index_of{};
 };
 
+/// Fills choice.index_of by choice.palette, for all weights up to this magnitude.
+void fill_indices(PaletteChoice& choice, int largest_magnitude);
+
+/// The narrowest width, from 2 bits on, for the largest entry, or where there are none for `max_code`, the largest plain
+/// index.
+unsigned entry_bits(const Palette& palette, unsigned max_code) noexcept;
+
 /// When half of the weights or more are in the 32 most common values, the palette is worth sending. The encoders differ
 /// in what exactly half means.
 enum class Coverage { more_than_half, at_least_half };
