@@ -1,7 +1,6 @@
 #include "squeeze.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include <weightmill/base/atomic_file.h>
 #include <weightmill/base/error.h>
 #include <weightmill/base/mapped_file.h>
+#include <weightmill/base/named.h>
 #include <weightmill/codec/codec.h>
 #include <weightmill/formats/compiled.h>
 #include <weightmill/squeeze/compare.h>
@@ -89,18 +89,6 @@ class CpuComparison {
 bool is_same_file(const fs::path& a, const fs::path& b) {
   std::error_code ignored;
   return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored) || fs::equivalent(a, b, ignored);
-}
-
-/// The value that `name` stands for; `more`: what else a caller takes.
-template <class Value, std::size_t kCount>
-Value named(std::string_view what, std::string_view name, const std::array<mlw::Named<Value>, kCount>& known,
-            std::string_view more = "") {
-  std::string all;
-  for (const auto& word : known) {
-    if (word.name == name) return word.value;
-    all += fmt::format("{}{}", all.empty() ? "" : ", ", word.name);
-  }
-  fail(ErrorCode::bad_option, what, fmt::format("'{}' is not one of: {}{}", name, all, more));
 }
 
 template <class Bytes1>
