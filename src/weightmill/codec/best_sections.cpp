@@ -80,11 +80,12 @@ class Drafting {
       run = 0;
     };
     for (const std::int16_t weight : weights) {
-      ++run;
-      if (weight == 0) continue;
-      --run;
-      ++n_runs;
-      close();
+      if (weight == 0) {
+        ++run;
+      } else {
+        ++n_runs;
+        close();
+      }
     }
     close();
     RunPrices prices;

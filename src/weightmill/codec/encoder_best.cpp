@@ -55,6 +55,8 @@ std::uint64_t put_planned(BitWriter& out, std::span<const std::int16_t> weights,
 struct Encoded {
   std::vector<std::uint8_t> stream;
   std::uint64_t passes = 0;
+
+  Cost cost() const noexcept { return {stream.size() * 8, passes}; }
 };
 
 /// Where palettes may change beside the places that the search finds, which knows none: starts of sections.
@@ -156,8 +158,8 @@ class Limits {
  public:
   Limits(std::span<const std::int16_t> weights, const Starts& starts) : Limits(vela_costs(weights, starts)) {}
 
-  bool too_large(const Encoded& encoded) const noexcept { return encoded.stream.size() * 8 > smaller_.bits; }
-  bool too_slow(const Encoded& encoded) const noexcept { return encoded.passes > smaller_.passes; }
+  bool too_large(const Cost& cost) const noexcept { return cost.bits > smaller_.bits; }
+  bool too_slow(const Cost& cost) const noexcept { return cost.passes > smaller_.passes; }
   std::uint64_t most_passes() const noexcept { return smaller_.passes; }
 
   std::vector<std::uint8_t> encode_smaller(std::span<const std::int16_t> weights) const {
@@ -181,18 +183,15 @@ class Contest {
       : weights_(weights), starts_(starts), limits_(limits) {}
 
   void enter(Encoded&& encoded) {
-    too_slow_ = limits_.too_slow(encoded);
-    too_large_ = limits_.too_large(encoded);
-    n_passes_ = encoded.passes;
-    size_ = encoded.stream.size();
-    if (too_slow_ || too_large_) return;
+    last_ = encoded.cost();
+    if (limits_.too_slow(last_) || limits_.too_large(last_)) return;
     if (is_open() || encoded.stream.size() < stream_.size()) stream_ = std::move(encoded.stream);
   }
   void enter(const BestSettings& settings) { enter(encode_with(weights_, starts_, settings)); }
 
   /// Searches again: with dearer passes where the stream entered last took too many, else with free ones.
   void enter_others(const BestSettings& settings) {
-    if (too_slow_) {
+    if (limits_.too_slow(last_)) {
       enter_faster(settings);
     } else {
       BestSettings free = settings;
@@ -208,20 +207,19 @@ class Contest {
   /// Passes just dear enough to keep the limit; and that once more, behind as much of the stream as the limit allows
   /// with `settings`.
   void enter_faster(const BestSettings& settings) {
-    const std::uint64_t slow = n_passes_;
-    const std::size_t slow_size = size_;
+    const Cost slow = last_;
     BestSettings faster = settings;
     faster.search_slices = false;  // that search knows bits only
     for (const Price position : {4 * kPosition, 32 * kPosition}) {
       faster.position = position;
       enter(faster);
-      if (!is_open() || too_large_) break;  // fewer passes take no fewer bytes
+      if (!is_open() || limits_.too_large(last_)) break;  // fewer passes take no fewer bytes
     }
-    if (is_open() || n_passes_ >= slow || size_ <= slow_size) return;
+    if (is_open() || last_.passes >= slow.passes || last_.bits <= slow.bits) return;
     constexpr double kMargin = 0.95;  // passes are not spread evenly
-    const double share =
-        kMargin * static_cast<double>(limits_.most_passes() - n_passes_) / static_cast<double>(slow - n_passes_);
-    if (share * static_cast<double>(size_ - slow_size) < kStreamAlignmentBytes) return;
+    const double share = kMargin * static_cast<double>(limits_.most_passes() - last_.passes) /
+                         static_cast<double>(slow.passes - last_.passes);
+    if (share * static_cast<double>(last_.bits - slow.bits) < 8 * kStreamAlignmentBytes) return;
     const auto n_slow = static_cast<std::size_t>(share * static_cast<double>(weights_.size()));
     BestEncoder encoder(weights_, starts_);
     encoder.put_up_to(n_slow, settings);
@@ -233,9 +231,7 @@ class Contest {
   const Starts& starts_;
   const Limits& limits_;
   std::vector<std::uint8_t> stream_;
-  bool too_slow_ = false, too_large_ = false;  ///< the stream entered last
-  std::uint64_t n_passes_ = 0;                 ///< of that
-  std::size_t size_ = 0;
+  Cost last_;  ///< of the stream entered last, whether it kept the limits or not
 };
 
 /// What `max` tries beside the settings of `best`.
