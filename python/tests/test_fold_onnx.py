@@ -184,6 +184,13 @@ def test_float16_weights(tmp_path, granularity):
     assert_same_results(tmp_path / "model.onnx", target, {})
 
 
+@pytest.mark.parametrize("producer", ["<unknown>", "p" * ord("<")])
+def test_a_producer_does_not_make_xml_of_a_model(tmp_path, producer):
+    made = simple()
+    made.producer_name = producer
+    assert fold(tmp_path, made, strict=True)[1].count("folded") == 1
+
+
 def test_saturation_ties_and_infinities_equal_onnx_runtime(tmp_path):
     values = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 300, -300, 1e30, -1e30, np.inf, -np.inf, 1e-40, 0], np.float32)
     for code, (data_type, low, high, _) in list(CODES.items())[:6]:

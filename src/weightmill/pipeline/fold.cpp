@@ -11,14 +11,14 @@
 namespace weightmill {
 namespace {
 
-/// XML begins with '<', perhaps behind a byte order mark and blanks. No protobuf file does: it would be the end of a
-/// group.
+/// XML begins with '<', perhaps behind a byte order mark and blanks. No ONNX file does: '<' would be the end of a
+/// group, and no field of a model has a blank for its tag.
 bool is_xml(const std::filesystem::path& path) {
   const MappedFile file(path);
-  const auto bytes = file.bytes();
-  const auto is_filling = [](std::uint8_t byte) { return byte <= ' ' || byte == 0xef || byte == 0xbb || byte == 0xbf; };
-  const auto first = std::find_if_not(bytes.begin(), bytes.end(), is_filling);
-  return first != bytes.end() && *first == '<';
+  std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  const auto first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '<';
 }
 
 /// A TFLite file says so in bytes 4 to 7.
