@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx.external_data_helper import convert_model_to_external_data
 
 import weightmill
@@ -159,6 +159,28 @@ def test_malformed_offset(external, offset):
 def test_length_that_contradicts_the_shape(external):
     edit(external, "w_w", location="weights.bin", offset="0", length="16")
     refused(external, "w_w", SIZE, "length 16")
+
+
+@pytest.mark.parametrize("entries", [{}, {"length": "0"}])
+def test_no_elements_take_no_bytes(external, entries):
+    made = onnx.load(external, load_external_data=False)
+    made.graph.initializer.append(TensorProto(name="none", data_type=TensorProto.FLOAT, dims=[0, 5]))
+    made.graph.initializer[-1].data_location = TensorProto.EXTERNAL
+    onnx.save(made, external)
+    edit(external, "none", location="weights.bin", offset="0", **entries)
+    weightmill.fold(external, external.parent / "out.onnx")
+    folded = onnx.load(external.parent / "out.onnx")
+    onnx.checker.check_model(folded)
+    assert {entry.name: len(entry.raw_data) for entry in folded.graph.initializer}["none"] == 0
+
+
+def test_length_where_there_are_no_elements(external):
+    made = onnx.load(external, load_external_data=False)
+    made.graph.initializer.append(TensorProto(name="none", data_type=TensorProto.FLOAT, dims=[0, 5]))
+    made.graph.initializer[-1].data_location = TensorProto.EXTERNAL
+    onnx.save(made, external)
+    edit(external, "none", location="weights.bin", offset="0", length="4")
+    refused(external, "none", "needs 0 bytes", "length 4")
 
 
 def test_no_location(external):

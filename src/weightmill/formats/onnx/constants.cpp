@@ -76,7 +76,7 @@ std::variant<OnnxConstant, NotConstant> stored_tensor(const std::string& name, c
                                                       const PayloadTable& payloads) {
   const DType dtype = dtype_of(tensor.data_type());
   if (dtype == DType::other) return NotConstant{"its type is not supported"};
-  const std::uint64_t needed = needed_bytes(tensor);
+  const std::uint64_t needed = needed_bytes(tensor).value();  // each type with a name here has a size
   OnnxConstant constant = as_stored(name, dtype, shape_of(tensor));
   if (tensor.has_raw_data()) {
     const Payload& payload = payloads.at(tensor.raw_data());

@@ -61,12 +61,12 @@ ExternalFiles::ExternalFiles(const fs::path& model) : directory_(directory_of(mo
   }
 }
 
-Payload ExternalFiles::open(const onnx_file::TensorProto& tensor, std::uint64_t needed_bytes) {
+Payload ExternalFiles::open(const onnx_file::TensorProto& tensor, std::optional<std::uint64_t> needed_bytes) {
   const Entry entry = parse_entry(tensor);
   auto file = map_file(tensor.name(), entry.location);
   const std::uint64_t available = file->bytes().size();
   const std::uint64_t rest = entry.offset <= available ? available - entry.offset : 0;
-  const std::uint64_t wanted = needed_bytes != 0 ? needed_bytes : entry.length.value_or(rest);
+  const std::uint64_t wanted = needed_bytes.value_or(entry.length.value_or(rest));
   if (entry.offset > available || wanted > rest) {
     refuse(tensor.name(),
            fmt::format("needs {} bytes at offset {}, but {} has {}", wanted, entry.offset, entry.location, available));

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <onnx_file.pb.h>
@@ -19,11 +20,11 @@ class ExternalFiles {
   explicit ExternalFiles(const std::filesystem::path& model);
 
   /// The bytes of a tensor with data_location EXTERNAL; nothing is read yet. `needed_bytes`: what its type and shape
-  /// ask for, 0 where the type is not known.
+  /// ask for, nothing where the type is not known.
   /// Throws: bad_file if location, offset or length are missing or malformed, the path is absolute or leads out of the
   /// model's directory (also through `..` or symbolic links), the file is missing or too short, or `length` contradicts
   /// the shape (names tensor, file, directory and sizes).
-  Payload open(const onnx_file::TensorProto& tensor, std::uint64_t needed_bytes);
+  Payload open(const onnx_file::TensorProto& tensor, std::optional<std::uint64_t> needed_bytes);
 
   /// The files that have been opened.
   std::vector<std::filesystem::path> files() const;

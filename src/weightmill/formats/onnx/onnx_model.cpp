@@ -63,10 +63,10 @@ void parse_without_payloads(const std::shared_ptr<const MappedFile>& file, Model
   if (!proto.has_graph()) fail(ErrorCode::bad_file, file->name(), "is no ONNX model: it holds no graph");
 }
 
-void check_size(const TensorProto& tensor, std::uint64_t needed, std::uint64_t found) {
-  if (needed == 0 || needed == found) return;
+void check_size(const TensorProto& tensor, std::optional<std::uint64_t> needed, std::uint64_t found) {
+  if (!needed || *needed == found) return;
   fail(ErrorCode::bad_file, where_of(tensor),
-       fmt::format("shape {} needs {} bytes, but its data has {}", to_string(shape_of(tensor)), needed, found));
+       fmt::format("shape {} needs {} bytes, but its data has {}", to_string(shape_of(tensor)), *needed, found));
 }
 
 std::int64_t version_in(const google::protobuf::RepeatedPtrField<OperatorSetIdProto>& imports) {
@@ -100,7 +100,7 @@ OnnxModel::Impl::Impl(const std::filesystem::path& model)
     : path(model), file(std::make_shared<const MappedFile>(model)), external(model) {
   parse_without_payloads(file, proto, payloads);
   for_each_tensor(proto, [this](TensorProto& tensor, TensorPlace) {
-    const std::uint64_t needed = needed_bytes(tensor);
+    const auto needed = needed_bytes(tensor);
     if (tensor.data_location() == TensorProto::EXTERNAL) {
       had_external_data = true;
       tensor.set_raw_data(payloads.add(external.open(tensor, needed)));

@@ -65,10 +65,11 @@ TensorProto::DataType data_type_of(DType dtype) noexcept {
 
 Shape shape_of(const TensorProto& tensor) { return {tensor.dims().begin(), tensor.dims().end()}; }
 
-std::uint64_t needed_bytes(const TensorProto& tensor) {
+std::optional<std::uint64_t> needed_bytes(const TensorProto& tensor) {
   const std::uint64_t n = n_elements(shape_of(tensor), where_of(tensor));
   const unsigned bits = type_of(tensor.data_type()).bits;
   if (n > (std::uint64_t{1} << 56)) fail(ErrorCode::bad_file, where_of(tensor), "is too large");
+  if (bits == 0) return std::nullopt;
   return (n * bits + 7) / 8;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <onnx_file.pb.h>
@@ -17,9 +18,9 @@ onnx_file::TensorProto::DataType data_type_of(DType dtype) noexcept;
 
 Shape shape_of(const onnx_file::TensorProto& tensor);
 
-/// Bytes that a tensor's type and shape ask for; 0 where the type has no fixed size (strings, types unknown here).
+/// Bytes that a tensor's type and shape ask for; nothing where the type has no fixed size (strings, unknown types).
 /// Throws: bad_file if an extent is negative or the product is too large (names the tensor).
-std::uint64_t needed_bytes(const onnx_file::TensorProto& tensor);
+std::optional<std::uint64_t> needed_bytes(const onnx_file::TensorProto& tensor);
 
 /// "tensor NAME", for messages.
 std::string where_of(const onnx_file::TensorProto& tensor);
