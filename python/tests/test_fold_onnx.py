@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import weightmill
+from big_onnx import measured_fold
 from onnx_engine import LEVELS, assert_same_results, outputs, session
 from onnx_models import CODES, dequantized, model, tensor, value
 
@@ -467,6 +468,33 @@ def test_equal_nodes_share_one_constant(tmp_path):
     assert initializers(folded).keys() == {"w_q", "w_s", "w_z", "u_q", "t"}
     assert [entry.bytes_after for entry in report.tensors] == [9, 0, 9]
     assert_same_results(tmp_path / "model.onnx", target, {})
+
+
+def test_nodes_over_a_tensor_with_typed_fields_share_one_constant(tmp_path):
+    made = simple()
+    made.graph.initializer[0].CopyFrom(helper.make_tensor("w", TensorProto.FLOAT, [2, 3], range(6)))
+    made.graph.node.append(helper.make_node("QuantizeLinear", ["w", "s", "z"], ["v_q"]))
+    made.graph.node.append(helper.make_node("DequantizeLinear", ["v_q", "s", "z"], ["v"]))
+    made.graph.output.append(value("v", (2, 3)))
+    folded, report, target = fold(tmp_path, made, strict=True)
+    assert initializers(folded).keys() == {"q", "s", "z"}
+    assert_same_results(tmp_path / "model.onnx", target, {})
+
+
+def many_nodes(stored, n):
+    """`n` QuantizeLinear over the tensor "w", each with a scale of its own."""
+    stored = [stored, *(tensor(f"s{i}", 1 + i) for i in range(n))]
+    nodes = []
+    for i in range(n):
+        nodes.append(helper.make_node("QuantizeLinear", ["w", f"s{i}"], [f"q{i}"]))
+        nodes.append(helper.make_node("DequantizeLinear", [f"q{i}", f"s{i}"], [f"v{i}"]))
+    return model(nodes, stored, [], [value(f"v{i}", stored[0].dims) for i in range(n)])
+
+
+def test_nodes_that_share_typed_fields_share_memory(tmp_path):
+    made = many_nodes(helper.make_tensor("w", TensorProto.FLOAT, [2**20], np.zeros(2**20, np.float32)), 60)
+    onnx.save(made, tmp_path / "in.onnx")
+    assert measured_fold(tmp_path / "in.onnx", tmp_path / "out.onnx")["peak_rss"] <= 128 << 20
 
 
 # Constants behind nodes

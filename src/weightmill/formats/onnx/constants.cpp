@@ -16,6 +16,7 @@ namespace {
 
 using namespace onnx_file;
 using Bytes = std::vector<std::uint8_t>;
+using TypedBytes = std::unordered_map<const void*, std::shared_ptr<const Bytes>>;
 
 /// The elements of a repeated field as the little-endian bytes raw_data would hold.
 template <class To, class Field>
@@ -67,13 +68,17 @@ OnnxConstant as_stored(const std::string& name, DType dtype, Shape shape) {
   return constant;
 }
 
-void set_owned(OnnxConstant& constant, Bytes bytes) {
-  constant.owned = std::make_shared<const Bytes>(std::move(bytes));
-  constant.bytes = *constant.owned;
+/// What a tensor or an attribute holds, made by `make` the first time that it is asked for.
+template <class Make>
+void set_typed(OnnxConstant& constant, TypedBytes& known, const void* owner, const Make& make) {
+  auto& bytes = known[owner];
+  if (bytes == nullptr) bytes = std::make_shared<const Bytes>(make());
+  constant.owned = bytes;
+  constant.bytes = *bytes;
 }
 
 std::variant<OnnxConstant, NotConstant> stored_tensor(const std::string& name, const TensorProto& tensor,
-                                                      const PayloadTable& payloads) {
+                                                      const PayloadTable& payloads, TypedBytes& known) {
   const DType dtype = dtype_of(tensor.data_type());
   if (dtype == DType::other) return NotConstant{"its type is not supported"};
   const std::uint64_t needed = needed_bytes(tensor).value();  // each type with a name here has a size
@@ -84,7 +89,7 @@ std::variant<OnnxConstant, NotConstant> stored_tensor(const std::string& name, c
     constant.file = payload.file;
     constant.owned = payload.owned;
   } else {
-    set_owned(constant, typed_bytes(tensor));
+    set_typed(constant, known, &tensor, [&] { return typed_bytes(tensor); });
   }
   if (constant.bytes.size() != needed) {
     fail(ErrorCode::bad_file, "tensor " + name,
@@ -95,21 +100,22 @@ std::variant<OnnxConstant, NotConstant> stored_tensor(const std::string& name, c
 }
 
 /// What a Constant node gives.
-std::variant<OnnxConstant, NotConstant> constant_node(const NodeProto& node, const PayloadTable& payloads) {
+std::variant<OnnxConstant, NotConstant> constant_node(const NodeProto& node, const PayloadTable& payloads,
+                                                      TypedBytes& known) {
   const std::string name = node.output_size() > 0 ? node.output(0) : node.name();
   if (node.attribute_size() != 1) return NotConstant{"its Constant node has no value of its own"};
   const AttributeProto& attribute = node.attribute(0);
   if (!attribute.ref_attr_name().empty()) return NotConstant{"it is an argument of its function"};
-  if (attribute.name() == "value" && attribute.has_t()) return stored_tensor(name, attribute.t(), payloads);
+  if (attribute.name() == "value" && attribute.has_t()) return stored_tensor(name, attribute.t(), payloads, known);
   OnnxConstant constant;
   if (attribute.name() == "value_float") {
     constant = as_stored(name, DType::f32, {});
     google::protobuf::RepeatedField<float> one;
     one.Add(attribute.f());
-    set_owned(constant, to_bytes<float>(one));
+    set_typed(constant, known, &attribute, [&] { return to_bytes<float>(one); });
   } else if (attribute.name() == "value_floats") {
     constant = as_stored(name, DType::f32, {attribute.floats_size()});
-    set_owned(constant, to_bytes<float>(attribute.floats()));
+    set_typed(constant, known, &attribute, [&] { return to_bytes<float>(attribute.floats()); });
   } else {
     return NotConstant{"its Constant node holds neither a dense tensor nor floats"};
   }
@@ -181,14 +187,14 @@ std::variant<OnnxConstant, NotConstant> Constants::resolve(int value) const {
     const Value& v = index_.value(at);
     if (v.origin == Origin::initializer) {
       if (replaceable(v)) return NotConstant{fmt::format("a caller may replace {}, which is an input too", v.name)};
-      result = stored_tensor(v.name, index_.scope(v.scope).graph->initializer(v.index), payloads_);
+      result = stored_tensor(v.name, index_.scope(v.scope).graph->initializer(v.index), payloads_, typed_);
       break;
     }
     if (v.origin != Origin::node) return NotConstant{};
     const NodeProto& node = index_.node({v.scope, v.index});
     if (!is_default_domain(node)) return NotConstant{};
     if (node.op_type() == "Constant") {
-      result = constant_node(node, payloads_);
+      result = constant_node(node, payloads_, typed_);
       break;
     }
     const bool passes = node.op_type() == "Identity" || node.op_type() == "Cast" || node.op_type() == "Transpose";

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <memory>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -23,7 +25,7 @@ class Constants {
   Constants(const GraphIndex& index, const PayloadTable& payloads, std::int64_t ir_version)
       : index_(index), payloads_(payloads), ir_version_(ir_version) {}
 
-  /// Follows Constant, Identity, Cast and Transpose nodes from a value back to the stored tensor.
+  /// Follows Constant, Identity, Cast and Transpose nodes from a value back to the stored tensor. One thread at a time.
   /// Throws: bad_file if the stored data does not fit its shape, or a permutation its rank.
   std::variant<OnnxConstant, NotConstant> resolve(int value) const;
 
@@ -33,6 +35,8 @@ class Constants {
   const GraphIndex& index_;
   const PayloadTable& payloads_;
   std::int64_t ir_version_;
+  /// Bytes made of tensors' typed fields, by tensor or attribute: readers of one constant share them.
+  mutable std::unordered_map<const void*, std::shared_ptr<const std::vector<std::uint8_t>>> typed_;
 };
 
 /// Whether `node` is one of the default operator set: its domain is empty or spelled out.
