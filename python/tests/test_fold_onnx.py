@@ -185,6 +185,38 @@ def test_float16_weights(tmp_path, granularity):
     assert_same_results(tmp_path / "model.onnx", target, {})
 
 
+@pytest.mark.parametrize("granularity", ["tensor", "axis", "block"])
+@pytest.mark.parametrize(
+    "opset, precision",
+    [(21, None), *((opset, p) for opset in (23, 24, 25) for p in (None, TensorProto.FLOAT, TensorProto.FLOAT16))],
+)
+def test_float16_quotients_equal_onnx_runtime(tmp_path, opset, precision, granularity):
+    """From operator set 23 on the quotient is rounded to float16, unless `precision` says float32."""
+    rng = np.random.default_rng(3)
+    nodes, stored = dequantized(
+        rng, "w", (40, 60), "int16", granularity, 1, 7, opset=opset, data_type=TensorProto.FLOAT16
+    )
+    scale = np.abs(rng.normal(0.01, 0.001, stored[1].dims)).astype(np.float16)
+    weights = (rng.integers(-4000, 4000, (40, 60)) * 0.005).astype(np.float16)  # half of them close to ties
+    stored[:2] = [tensor("w_w", weights, TensorProto.FLOAT16), tensor("w_s", scale, TensorProto.FLOAT16)]
+    if precision is not None:
+        nodes[0].attribute.append(helper.make_attribute("precision", precision))
+    made = model(
+        nodes + [helper.make_node("Cast", ["w"], ["y"], to=TensorProto.FLOAT)],
+        stored,
+        [],
+        [value("y", (40, 60))],
+        opset,
+        10 if opset < 24 else 12,
+    )
+    _, _, target = fold(tmp_path, made, strict=True)
+    assert_same_results(tmp_path / "model.onnx", target, {})
+
+
+def test_a_division_in_another_type_is_left(tmp_path):
+    left(tmp_path, simple(attributes={"precision": TensorProto.FLOAT16}, opset=23), "division in float16")
+
+
 @pytest.mark.parametrize("producer", ["<unknown>", "p" * ord("<")])
 def test_a_producer_does_not_make_xml_of_a_model(tmp_path, producer):
     made = simple()

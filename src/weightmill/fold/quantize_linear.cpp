@@ -8,6 +8,7 @@
 #include <weightmill/kernels/fake_quantize.h>
 #include <weightmill/kernels/quantize_linear.h>
 
+#include "numbers.h"
 #include "scale_runs.h"
 
 namespace weightmill {
@@ -98,9 +99,9 @@ class QuantizeLinearFold : public ConstantFold {
       code_run(run, x.subspan(done, run.count), codes.subspan(done, run.count), result.saw_nan, distance);
       done += run.count;
     }
-    // x / scale is rounded to float32 once: it is off by at most 2^-24 of itself, which is at most as large as the
-    // range.
-    const double bound = (static_cast<double>(range_.high) - range_.low + 1) * 0x1p-24;
+    // x / scale is rounded once: it is off by at most 2^-24 of itself (in float32), and at most as large as the range.
+    const double width = static_cast<double>(range_.high) - range_.low + 1;
+    const double bound = width * Precision{operation_.division}.unit_roundoff();
     result.error.add(std::max(0.0, distance - 0.5), bound);
   }
 
@@ -109,13 +110,30 @@ class QuantizeLinearFold : public ConstantFold {
     const auto scales = std::span(operation_.scale).subspan(run.scale);
     const auto inverses = std::span(steps_per_unit_).subspan(run.scale);
     const auto zero_points = std::span(operation_.zero_point).subspan(run.scale);
+    saw_nan |= operation_.division == DType::f32 ? quantize(run.advances, x, scales, zero_points, codes)
+                                                 : quantize_rounded(run.advances, x, scales, zero_points, codes);
     if (run.advances) {
-      saw_nan |= quantize_linear_each(x, scales.first(x.size()), zero_points.first(x.size()), range_, codes);
       distance = std::max(distance, linear_distance_each(x, codes, inverses, zero_points, range_));
     } else {
-      saw_nan |= quantize_linear_run(x, scales[0], zero_points[0], range_, codes);
       distance = std::max(distance, linear_distance_run(x, codes, inverses[0], zero_points[0], range_));
     }
+  }
+
+  bool quantize(bool advances, std::span<const float> x, std::span<const float> scales,
+                std::span<const std::int32_t> zero_points, std::span<std::uint16_t> codes) const {
+    if (!advances) return quantize_linear_run(x, scales[0], zero_points[0], range_, codes);
+    return quantize_linear_each(x, scales.first(x.size()), zero_points.first(x.size()), range_, codes);
+  }
+
+  /// The same where quotients are narrower than float32. Of float16 and bfloat16 the float32 quotient has digits enough
+  /// that rounding it again gives the narrow one.
+  bool quantize_rounded(bool advances, std::span<const float> x, std::span<const float> scales,
+                        std::span<const std::int32_t> zero_points, std::span<std::uint16_t> codes) const {
+    static const std::vector<float> kOnes(kChunk, 1.0f);
+    const Precision narrow{operation_.division};
+    std::vector<float> quotients(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) quotients[i] = narrow.round(x[i] / scales[advances ? i : 0]);
+    return quantize(advances, quotients, kOnes, zero_points, codes);
   }
 
   QuantizeLinear operation_;
@@ -129,7 +147,10 @@ std::string objection_to_types(const QuantizeLinear& operation) {
   if (operation.type != DType::f32 && operation.type != DType::f16 && operation.type != DType::bf16) {
     return fmt::format("its data is {}, not float32, float16 or bfloat16", name_of(operation.type));
   }
-  if (operation.scale_type == operation.type) return "";
+  if (operation.scale_type == operation.type) {
+    const bool known = operation.division == DType::f32 || operation.division == operation.type;
+    return known ? "" : fmt::format("it asks for a division in {}", name_of(operation.division));
+  }
   return fmt::format("its data is {} and its scale {}", name_of(operation.type), name_of(operation.scale_type));
 }
 

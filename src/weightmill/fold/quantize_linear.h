@@ -28,6 +28,7 @@ struct QuantizeLinear {
   DType code_type = DType::i8;           ///< signed or unsigned, of 2, 4, 8 or 16 bits
   std::int64_t axis = 1;                 ///< negative: from the end
   std::int64_t block_size = 0;           ///< 0: not blocked
+  DType division = DType::f32;           ///< what x / scale is rounded to: float32, or `type`
 };
 
 /// Reads scales and zero points. Left says why the operation has no meaning or none that may be relied on: types that

@@ -162,6 +162,23 @@ TEST(QuantizeLinear, LeavesWhatHasNoMeaning) {
   EXPECT_THAT(changed([&](auto& o) { per_axis(o), o.axis = 2; }), testing::HasSubstr("axis 2"));
   EXPECT_THAT(changed([&](auto& o) { per_axis(o), o.axis = -3; }), testing::HasSubstr("axis -3"));
   EXPECT_THAT(changed([](auto& o) { o.block_size = 2; }), testing::HasSubstr("need [2, 2]"));
+  EXPECT_THAT(changed([](auto& o) { o.division = DType::f16; }), testing::HasSubstr("division in float16"));
+}
+
+TEST(QuantizeLinear, RoundsQuotientsToTheTypeOfTheDivision) {
+  // 2.5005 is 2.5 in float16, a tie, and 100.6 is 100.5 in bfloat16.
+  QuantizeLinear o = operation({2.5005f, 100.6f, 1e9f, -1e9f}, {4});
+  const auto codes = [&](DType type) {
+    o.type = o.scale_type = o.division = type;
+    return codes_of(o, 0, 4);
+  };
+  EXPECT_THAT(codes(DType::f32), testing::ElementsAre(3, 101, 127, 128));
+  EXPECT_THAT(codes(DType::f16), testing::ElementsAre(2, 101, 127, 128));
+  o.scale_shape = {4};
+  o.axis = 0;
+  o.scale = {1, 1, 1, 1};
+  EXPECT_THAT(codes(DType::f16), testing::ElementsAre(2, 101, 127, 128));
+  EXPECT_THAT(codes(DType::bf16), testing::ElementsAre(2, 100, 127, 128));
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ QuantizeLinear operation_of(const OnnxQuantize& site) {
   operation.code_type = site.code_dtype;
   operation.axis = site.axis;
   operation.block_size = site.block_size;
+  operation.division = site.division;
   return operation;
 }
 
@@ -70,7 +71,7 @@ bool same_codes(const OnnxQuantize& a, const OnnxQuantize& b) {
                                    x.strides == y.strides && std::ranges::equal(x.bytes, y.bytes));
   };
   return same_elements(a.data, b.data) && a.code_dtype == b.code_dtype && a.axis == b.axis &&
-         a.block_size == b.block_size && same_values(a.scale, b.scale) &&
+         a.block_size == b.block_size && a.division == b.division && same_values(a.scale, b.scale) &&
          a.zero_point.has_value() == b.zero_point.has_value() &&
          (!a.zero_point || same_values(*a.zero_point, *b.zero_point));
 }

@@ -56,6 +56,7 @@ struct OnnxQuantize {
   DType code_dtype = DType::other;  ///< of the output
   std::int64_t axis = 1;            ///< as written, may be negative
   std::int64_t block_size = 0;      ///< 0: not blocked
+  DType division = DType::f32;      ///< the type that data / scale is rounded to
   std::string left_reason;          ///< why the graph forbids to fold it; empty if it does not
 };
 

@@ -32,6 +32,9 @@ constexpr std::array<KnownAttribute, 5> kAttributes{{
 /// The first operator set that has the operator.
 constexpr std::int64_t kFirstOpset = 10;
 
+/// The first operator set that divides in the type of the scale; before, every engine divides in float32.
+constexpr std::int64_t kDividesInScaleType = 23;
+
 std::string refuse_attributes(const NodeProto& node, std::int64_t opset) {
   const bool microsoft = is_microsoft_domain(node);
   if (!microsoft && opset < kFirstOpset) return fmt::format("operator set {} has no QuantizeLinear", opset);
@@ -43,9 +46,14 @@ std::string refuse_attributes(const NodeProto& node, std::int64_t opset) {
       return fmt::format("attribute {} is not known for its operator set", attribute.name());
     }
   }
-  const std::int64_t precision = int_attribute(node, "precision", 0);
-  if (precision != 0 && precision != TensorProto::FLOAT) return "it asks for a division in another type than float32";
   return "";
+}
+
+/// The type that data / scale is rounded to.
+DType division_of(const NodeProto& node, std::int64_t opset, DType scale) {
+  if (is_microsoft_domain(node) || opset < kDividesInScaleType) return DType::f32;
+  const std::int64_t precision = int_attribute(node, "precision", 0);
+  return precision == 0 ? scale : dtype_of(static_cast<int>(precision));
 }
 
 /// Takes the constant out of `found`, or notes why there is none.
@@ -99,9 +107,11 @@ class SiteReader {
     site.axis = int_attribute(node, "axis", 1);
     site.block_size = int_attribute(node, "block_size", 0);
     site.data.name = node.input(0);
-    site.left_reason = refuse_attributes(node, opset_of(model_, index_, ref.scope));
+    const std::int64_t opset = opset_of(model_, index_, ref.scope);
+    site.left_reason = refuse_attributes(node, opset);
     take(std::move(data), "data", site.data, site.left_reason);
     read_parameters(ref.scope, node, site);
+    site.division = division_of(node, opset, site.scale.dtype);
     if (site.left_reason.empty()) site.left_reason = refuse_type(site, node);
     if (site.left_reason.empty()) site.left_reason = refuse_output(ref.scope, site.output);
     return site;
