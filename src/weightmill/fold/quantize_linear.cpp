@@ -162,6 +162,13 @@ std::string objection_to_scales(const QuantizeLinear& operation) {
   return "";
 }
 
+/// One zero point for each scale, in the same order; [] and [1] mean the same.
+bool zero_point_fits(const QuantizeLinear& operation) {
+  if (operation.zero_point.empty()) return true;  // there is none, or nothing to have one
+  if (operation.zero_point.size() != operation.scale.size()) return false;
+  return operation.scale.size() == 1 || operation.zero_point_shape == operation.scale_shape;
+}
+
 using LayoutOrReason = std::variant<ScaleLayout, Left>;
 
 LayoutOrReason blocked_layout(const QuantizeLinear& operation, std::size_t axis, ScaleLayout layout) {
@@ -207,7 +214,7 @@ std::variant<std::unique_ptr<ConstantFold>, Left> plan_quantize_linear(QuantizeL
   }
   const LayoutOrReason layout = layout_of(operation);
   if (const auto* left = std::get_if<Left>(&layout)) return *left;
-  if (!operation.zero_point.empty() && operation.zero_point.size() != operation.scale.size()) {
+  if (!zero_point_fits(operation)) {
     return Left{fmt::format("its zero point has shape {} and its scale {}", to_string(operation.zero_point_shape),
                             to_string(operation.scale_shape))};
   }

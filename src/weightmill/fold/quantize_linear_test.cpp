@@ -165,6 +165,23 @@ TEST(QuantizeLinear, LeavesWhatHasNoMeaning) {
   EXPECT_THAT(changed([](auto& o) { o.division = DType::f16; }), testing::HasSubstr("division in float16"));
 }
 
+TEST(QuantizeLinear, LeavesZeroPointsInAnotherOrderThanTheScales) {
+  QuantizeLinear o = operation({1, 2, 3, 4, 5, 6}, {3, 2});
+  o.axis = 0;
+  o.block_size = 2;
+  o.scale_shape = {2, 2};
+  o.scale = {1, 1, 1, 1};
+  o.zero_point = {1, 2, 3, 4};
+  o.zero_point_shape = {2, 2};
+  EXPECT_EQ(reason(o), "");
+  o.zero_point_shape = {4, 1};
+  EXPECT_THAT(reason(o), testing::HasSubstr("zero point has shape [4, 1]"));
+  o = operation({1, 2}, {2});
+  o.zero_point = {1};
+  o.zero_point_shape = {1};
+  EXPECT_EQ(reason(o), "");
+}
+
 TEST(QuantizeLinear, RoundsQuotientsToTheTypeOfTheDivision) {
   // 2.5005 is 2.5 in float16, a tie, and 100.6 is 100.5 in bfloat16.
   QuantizeLinear o = operation({2.5005f, 100.6f, 1e9f, -1e9f}, {4});
