@@ -529,6 +529,14 @@ def test_nodes_that_share_typed_fields_share_memory(tmp_path):
     assert measured_fold(tmp_path / "in.onnx", tmp_path / "out.onnx")["peak_rss"] <= 128 << 20
 
 
+def test_a_model_that_would_be_read_without_end_is_refused(tmp_path):
+    made = many_nodes(tensor("w", np.zeros(2**20)), 300)
+    onnx.save(made, tmp_path / "in.onnx")
+    with pytest.raises(weightmill.Error, match="300 QuantizeLinear nodes share constants") as error:
+        weightmill.fold(tmp_path / "in.onnx", tmp_path / "out.onnx")
+    assert error.value.code == "bad_file" and not (tmp_path / "out.onnx").exists()
+
+
 def test_zero_points_in_another_order_than_the_scales_are_left(tmp_path):
     made = simple(np.ones((4, 6)), np.ones((4, 3)), np.zeros((4, 3)), attributes={"axis": 1, "block_size": 2})
     made.graph.initializer[2].dims[:] = [3, 4]

@@ -84,11 +84,13 @@ std::size_t hash_of_parameters(const OnnxQuantize& site) {
   return hash(site.scale.bytes) + 31 * (site.zero_point ? hash(site.zero_point->bytes) : 0);
 }
 
-/// One constant that is to be, and the nodes that it replaces.
-struct Group {
-  std::vector<std::size_t> sites;  ///< numbers in the list of sites
-  std::shared_ptr<const ConstantFold> fold;
-};
+/// One constant that is to be, and the nodes that it replaces: numbers in the list of sites.
+using Group = std::vector<std::size_t>;
+
+/// How many times over a fold may read the model. Real models quantize a constant once or twice; a made-up one could
+/// ask for its numbers as often as it has nodes.
+constexpr std::uint64_t kMaxReadings = 64;
+constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 30;
 
 class OnnxFolder {
  public:
@@ -99,7 +101,8 @@ class OnnxFolder {
 
   std::vector<FoldedTensor> run(std::vector<std::string>& notes) {
     std::vector<OnnxFold> folds;
-    std::vector<Group> groups = grouped();
+    const std::vector<Group> groups = grouped();
+    check_work(groups);
     for (std::size_t i = 0; i < groups.size(); ++i) {
       if (progress_) progress_("checking", i, groups.size());
       if (auto fold = folded(groups[i])) folds.push_back(std::move(*fold));
@@ -131,56 +134,75 @@ class OnnxFolder {
       const std::pair key(static_cast<const void*>(sites_[i].data.bytes.data()), hash_of_parameters(sites_[i]));
       const auto [begin, end] = by_data.equal_range(key);
       const auto known = std::find_if(begin, end, [&](const auto& entry) {
-        return same_codes(sites_[groups[entry.second].sites.front()], sites_[i]);
+        return same_codes(sites_[groups[entry.second].front()], sites_[i]);
       });
       if (known != end) {
-        groups[known->second].sites.push_back(i);
+        groups[known->second].push_back(i);
       } else {
         by_data.emplace(key, groups.size());
-        groups.push_back({{i}, nullptr});
+        groups.push_back({i});
       }
     }
     return groups;
   }
 
+  /// Throws: bad_file if the model would be read more often than that.
+  void check_work(const std::vector<Group>& groups) const {
+    std::uint64_t n_bytes = 0;
+    for (const Group& group : groups) {
+      const OnnxQuantize& site = sites_[group.front()];
+      n_bytes += site.data.bytes.size() + site.scale.bytes.size();
+      if (site.zero_point) n_bytes += site.zero_point->bytes.size();
+    }
+    const std::uint64_t size = model_.size_bytes();
+    if (n_bytes / kMaxReadings <= size || n_bytes <= kFreeBytes) return;
+    fail(ErrorCode::bad_file, model_.path().string(),
+         fmt::format("its {} QuantizeLinear nodes share constants: {} bytes would be read of {}", groups.size(),
+                     n_bytes, size));
+  }
+
   /// The edit that folds a group, after all its codes have been made once and checked; nothing where it must be left.
-  std::optional<OnnxFold> folded(Group& group) {
-    auto plan = plan_quantize_linear(operation_of(sites_[group.sites.front()]));
+  std::optional<OnnxFold> folded(const Group& group) {
+    const auto plan = plan_quantize_linear(operation_of(sites_[group.front()]));
     if (const auto* left = std::get_if<Left>(&plan)) return leave(group, left->reason);
-    group.fold = std::move(std::get<std::unique_ptr<ConstantFold>>(plan));
-    const BlockResult result = stream_codes(*group.fold, jobs_, [](auto) {});
-    if (const std::string objection = group.fold->objection(result); !objection.empty()) return leave(group, objection);
-    record(group, result);
-    return edit_of(group);
+    const ConstantFold& fold = *std::get<std::unique_ptr<ConstantFold>>(plan);
+    const BlockResult result = stream_codes(fold, jobs_, [](auto) {});
+    if (const std::string objection = fold.objection(result); !objection.empty()) return leave(group, objection);
+    record(group, fold, result);
+    return edit_of(group, fold);
   }
 
   std::nullopt_t leave(const Group& group, const std::string& reason) {
-    for (const std::size_t site : group.sites) rows_[site].reason = reason;
+    for (const std::size_t site : group) rows_[site].reason = reason;
     return std::nullopt;
   }
 
-  void record(const Group& group, const BlockResult& result) {
-    for (const std::size_t site : group.sites) {
+  void record(const Group& group, const ConstantFold& fold, const BlockResult& result) {
+    for (const std::size_t site : group) {
       FoldedTensor& row = rows_[site];
-      const bool first = site == group.sites.front();
+      const bool first = site == group.front();
       row.outcome = FoldOutcome::folded;
-      row.type_after = group.fold->code_type();
+      row.type_after = fold.code_type();
       row.bytes_before = first ? row.bytes_before : 0;  // one constant, counted once
       row.bytes_after = first ? code_bytes(row.type_after, n_elements(row.shape, row.name)) : 0;
       row.max_error_steps = result.error.max_steps;
       row.bound_steps = result.error.bound_steps;
-      row.zero_point_kept = group.fold->zero_point() == ZeroPoint::kept;
+      row.zero_point_kept = fold.zero_point() == ZeroPoint::kept;
     }
   }
 
-  OnnxFold edit_of(const Group& group) const {
+  /// Scales may be as many as weights: they are read again when the codes are written, not kept until then.
+  OnnxFold edit_of(const Group& group, const ConstantFold& fold) const {
     OnnxFold edit;
-    for (const std::size_t site : group.sites) edit.quantize.push_back(sites_[site].index);
-    edit.dtype = group.fold->code_type();
-    edit.shape = group.fold->shape();
-    edit.codes = [fold = group.fold, jobs = jobs_, name = rows_[group.sites.front()].name](const Sink& sink) {
-      const std::string objection = fold->objection(stream_codes(*fold, jobs, sink));
-      if (!objection.empty()) fail(ErrorCode::internal, name, "its data changed while it was read: " + objection);
+    for (const std::size_t site : group) edit.quantize.push_back(sites_[site].index);
+    edit.dtype = fold.code_type();
+    edit.shape = fold.shape();
+    edit.codes = [site = sites_[group.front()], jobs = jobs_](const Sink& sink) {
+      const auto plan = plan_quantize_linear(operation_of(site));
+      const ConstantFold& again = *std::get<std::unique_ptr<ConstantFold>>(plan);
+      const std::string objection = again.objection(stream_codes(again, jobs, sink));
+      if (objection.empty()) return;
+      fail(ErrorCode::internal, site.output, "its data changed while it was read: " + objection);
     };
     return edit;
   }
