@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -129,11 +130,12 @@ class FoldEdit {
 
   /// A name that no graph of the model has yet: a constant moves out into a graph around several others.
   std::string new_name(const std::string& base) {
-    for (int i = 0;; ++i) {
+    if (names_.empty()) {
+      for (const Value& value : index_.values()) names_.insert(value.name);
+    }
+    for (int& i = n_shared_[base];; ++i) {
       std::string name = i == 0 ? base + "_shared" : fmt::format("{}_shared_{}", base, i);
-      const auto taken = [&](const Scope& scope) { return scope.values.contains(name); };
-      if (std::none_of(index_.scopes().begin(), index_.scopes().end(), taken) && new_names_.insert(name).second)
-        return name;
+      if (names_.insert(name).second) return name;
     }
   }
 
@@ -260,7 +262,8 @@ class FoldEdit {
   std::vector<int> sources_;     ///< values of the float constants behind replaced nodes
   std::set<int> parameters_;     ///< values of scales and zero points of replaced nodes
   std::vector<int> first_node_;  ///< number of each scope's first node
-  std::set<std::string> new_names_;
+  std::unordered_set<std::string> names_;           ///< of all graphs, and new ones; empty until one is asked for
+  std::unordered_map<std::string, int> n_shared_;  ///< how often new_name() has been asked for a base
 };
 
 }  // namespace
