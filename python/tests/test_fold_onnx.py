@@ -425,6 +425,26 @@ def test_branches_share_one_constant(tmp_path, condition):
 
 
 @pytest.mark.parametrize("condition", [True, False])
+def test_branches_of_old_models_get_constant_nodes(tmp_path, condition):
+    """Up to format version 3 every initialiser is an input, and a branch has no inputs."""
+    rng = np.random.default_rng(8)
+    branches = []
+    for name in ("then", "else"):
+        nodes, stored = dequantized(rng, name, (3, 3), "int8", "tensor", opset=10)
+        nodes = [helper.make_node("Constant", [], [entry.name], value=entry) for entry in stored] + nodes
+        branches.append(branch(name + "_branch", nodes, name))
+    made = if_model(*branches)
+    made.ir_version = 3
+    made.opset_import[0].version = 11
+    folded, report, target = fold(tmp_path, made, strict=True)
+    assert report.count("folded") == 2
+    for attribute in folded.graph.node[0].attribute:
+        assert not attribute.g.initializer
+        assert sorted(op_types(attribute.g.node)) == ["Constant"] * 3 + ["DequantizeLinear"]
+    assert_same_results(tmp_path / "model.onnx", target, {"c": np.array(condition)})
+
+
+@pytest.mark.parametrize("condition", [True, False])
 def test_same_names_in_both_branches(tmp_path, condition):
     rng = np.random.default_rng(5)
     then_nodes, then_stored = dequantized(rng, "w", (3, 3))

@@ -220,8 +220,11 @@ class FoldEdit {
     remove_elements(*graph.mutable_initializer(), edit.initializers);
     remove_named(*graph.mutable_input(), edit.names);
     remove_named(*graph.mutable_value_info(), edit.names);
+    const bool is_old = model_.ir_version() < 4;
+    // Old initialisers are inputs, and nobody could feed a new input of an inner graph.
+    if (is_old && &graph != model_.mutable_graph()) return add_constant_nodes(*graph.mutable_node(), edit.constants);
     for (TensorProto& constant : edit.constants) {
-      if (model_.ir_version() < 4 && &graph == model_.mutable_graph()) add_input(graph, constant);
+      if (is_old) add_input(graph, constant);
       *graph.add_initializer() = std::move(constant);
     }
   }
@@ -236,12 +239,17 @@ class FoldEdit {
     if (constant.dims().empty()) type.mutable_shape();
   }
 
-  /// A function has no initialisers: its constants are nodes, first in the order so that every reader comes later.
+  /// A function has no initialisers.
   static void apply_to_function(FunctionProto& function, ScopeEdit& edit) {
     remove_named(*function.mutable_value_info(), edit.names);
-    auto& nodes = *function.mutable_node();
+    add_constant_nodes(*function.mutable_node(), edit.constants);
+  }
+
+  /// First in the order, so that every reader comes later.
+  static void add_constant_nodes(google::protobuf::RepeatedPtrField<NodeProto>& nodes,
+                                 std::vector<TensorProto>& constants) {
     const int n_before = nodes.size();
-    for (TensorProto& constant : edit.constants) {
+    for (TensorProto& constant : constants) {
       NodeProto& node = *nodes.Add();
       node.set_op_type("Constant");
       node.add_output(constant.name());
