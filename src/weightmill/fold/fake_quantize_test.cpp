@@ -503,6 +503,20 @@ TEST(FakeQuantizeFold, LeavesFormsItDoesNotFold) {
   EXPECT_EQ(result.codes, (std::vector<int>{-32767, 0, 32767}));
 }
 
+TEST(FakeQuantizeFold, FoldsRangesWhoseScaleIsBelowTheNormalNumbers) {
+  for (const float high : {1e-36f, 1e-38f, 1e-40f, 1e-42f}) {
+    SCOPED_TRACE(high);
+    const Result result = fold(simple({-high, 0, high / 2, high, 1}, -high, high, 255).operation);
+    EXPECT_EQ(result.left, "");
+    EXPECT_EQ(result.codes[0], -127);
+    EXPECT_EQ(result.codes[1], 0);
+    EXPECT_EQ(result.codes[3], 127);
+    EXPECT_EQ(result.scale[0], (high + high) / 254);
+    EXPECT_LE(result.error.max_steps, result.error.bound_steps);
+  }
+  EXPECT_NE(fold(simple({0}, -1e-44f, 1e-44f, 255).operation).left, "");  // the scale is 0
+}
+
 TEST(FakeQuantizeFold, EqualInputLimitsNeverDivide) {
   const Built built = simple({-1, 0.5f, 0.50001f, 2}, 0.5f, 0.5f, 255);
   FakeQuantize operation = built.operation;

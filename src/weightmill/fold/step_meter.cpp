@@ -23,6 +23,13 @@ Extremes extremes_of(DType type) noexcept {
   return {type == DType::bf16 ? 0x1p-133 : 0x1p-149, 0x1.fep127};
 }
 
+/// What rounding a scale below the smallest normal number may add to the bound. Not for float16, whose range ends where
+/// weights still are: there it would hide errors of whole steps.
+double underflow_steps(DType type, double step, double largest) noexcept {
+  if (type == DType::f16 || step == 0) return 0;
+  return extremes_of(type).smallest * largest / std::abs(step);
+}
+
 /// Looks at all of them, which vectors do faster than stopping at the first that is not; false for NaN.
 bool all_up_to(double limit, std::span<const double> errors) noexcept {
   std::int64_t n_up_to = 0;
@@ -57,6 +64,7 @@ StepMeter::Meaning StepMeter::meaning_at(std::uint64_t index) const {
                .zero_point = codes_.zero_point == ZeroPoint::kept ? own.zero_point : 0,
                .bound = step_bound(grid_.unit_roundoff(), own.zero_point, largest),
                .possible = 0};
+  made.bound += underflow_steps(grid_.type, made.step, std::abs(own.zero_point) + largest + 1);
   made.possible = possible_error(made);
   return made;
 }
