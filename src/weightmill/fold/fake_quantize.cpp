@@ -140,16 +140,18 @@ bool Fold::differs_from_definition() const {
 
 ZeroPoint Fold::decided_zero_point(const Reading& reading) {
   const std::int32_t highest = range_.low + static_cast<std::int32_t>(operation_.levels) - 1;
+  const bool no_codes = count_of(shape_) == 0 && semantics_ != FoldSemantics::mo2021;  // each of them could drop it
   bool nothing = true, may_vanish = true, surely = true;
   for (std::uint64_t i = 0; i < scales_.size(); ++i) {
     const float zero_point = scales_[i].exact_zero_point;
     nothing = nothing && zero_rule_.is_nothing(zero_point);
     may_vanish = may_vanish && zero_rule_.may_vanish(zero_point);
     surely = surely && zero_rule_.surely_vanishes(zero_point, range_.low, highest);
-    if (!nothing && !may_vanish) return ZeroPoint::kept;
+    if (!nothing && !may_vanish && !no_codes) return ZeroPoint::kept;
     has_shift_ = has_shift_ || std::nearbyint(zero_point) != 0;
   }
   if (nothing) return ZeroPoint::none;
+  if (no_codes) return ZeroPoint::dropped;
   // Zero points that spread one code to several values cannot go into it; OpenVINO takes the first of them.
   if (semantics_ != FoldSemantics::openvino && broadcast_shapes(affine_shape_, shape_) != shape_)
     return ZeroPoint::kept;

@@ -517,6 +517,14 @@ TEST(FakeQuantizeFold, FoldsRangesWhoseScaleIsBelowTheNormalNumbers) {
   EXPECT_NE(fold(simple({0}, -1e-44f, 1e-44f, 255).operation).left, "");  // the scale is 0
 }
 
+TEST(FakeQuantizeFold, NoWeightsNeedNoZeroPoint) {
+  for (const auto semantics : {FoldSemantics::strict, FoldSemantics::openvino}) {
+    FoldOptions options;
+    options.semantics = semantics;
+    EXPECT_EQ(fold(simple({}, 1, 3.3f, 255).operation, options).zero_point, ZeroPoint::dropped);
+  }
+}
+
 TEST(FakeQuantizeFold, EqualInputLimitsNeverDivide) {
   const Built built = simple({-1, 0.5f, 0.50001f, 2}, 0.5f, 0.5f, 255);
   FakeQuantize operation = built.operation;
