@@ -385,6 +385,17 @@ TEST(QuantizedChainDefects, B10TheGraphsOwnCodeTypeStays) {
   EXPECT_EQ(std::get<std::unique_ptr<ConstantFold>>(theirs)->code_type(), DType::u8);
 }
 
+TEST(QuantizedChain, CutsWhatIsNoIntegerHoweverLarge) {
+  // Steps of 255 / 65535: the last but one is 126.9961.
+  Built built = simple({-128, 0, 126.9961f, 127}, -128, 127, 65536);
+  const QuantizedChain chain{built.operation, DType::i8, false, {}, DType::f32};
+  const auto plan = plan_quantized_chain(chain, {}, {});
+  const auto& planned = *std::get<std::unique_ptr<ConstantFold>>(plan);
+  std::vector<std::uint8_t> bytes(4);
+  EXPECT_EQ(planned.objection(planned.codes(0, 4, bytes)), "");
+  EXPECT_EQ(unpack(DType::i8, bytes, 4), (std::vector<int>{-128, 0, 126, 127}));
+}
+
 TEST(QuantizedChain, LeavesValuesThatDoNotFit) {
   Built built = simple({0, 1, 3}, -3, 3, 256);
   built.operation.output_low = built.add({0}, {});

@@ -45,12 +45,23 @@ DType chain_code_type(const QuantizedChain& chain, FoldSemantics semantics) {
   return chain.code_type == DType::i4 ? DType::u4 : chain.code_type;
 }
 
+/// How far rounding in float32 may take a FakeQuantize's output from the integer that it stands for: some units in the
+/// last place of its limits. The same for all codes of 8 bits.
+float tolerance_of(const FakeQuantize& operation) {
+  float low = 0, high = 0;
+  for (std::uint64_t i = 0; i < operation.output_low.size; ++i)
+    low = std::max(low, std::abs(number_at(operation.output_low, i)));
+  for (std::uint64_t i = 0; i < operation.output_high.size; ++i)
+    high = std::max(high, std::abs(number_at(operation.output_high, i)));
+  return std::clamp(0x1p-22f * (low + high), 1e-4f, 0.25f);
+}
+
 /// Convert cuts the fraction off. A value that is an integer but for rounding stands for that integer; OpenVINO knows
 /// this only where there is a zero point, and rounds every value then.
-float whole_value(float value, bool is_openvino, bool subtracts) {
+float whole_value(float value, float tolerance, bool is_openvino, bool subtracts) {
   const float nearest = round_half_even(value);
   if (is_openvino) return subtracts ? nearest : std::trunc(value);
-  return std::abs(value - nearest) <= 1e-4f * std::max(1.0f, std::abs(value)) ? nearest : std::trunc(value);
+  return std::abs(value - nearest) <= tolerance ? nearest : std::trunc(value);
 }
 
 /// The whole numbers that a chain's Convert makes of a FakeQuantize's output.
@@ -60,6 +71,7 @@ class WholeValues {
       : operation_(chain.quantize),
         is_openvino_(semantics == FoldSemantics::openvino),
         subtracts_(chain.subtracts),
+        tolerance_(tolerance_of(operation_)),
         quantizer_(operation_, semantics, operation_.weights.shape, 0),
         low_index_(operation_.output_low.shape, operation_.weights.shape),
         high_index_(operation_.output_high.shape, operation_.weights.shape) {
@@ -81,12 +93,13 @@ class WholeValues {
   using Table = std::array<float, 256>;
 
   bool as_codes() const noexcept { return is_openvino_ && subtracts_; }
-  float whole(float value) const { return whole_value(value, is_openvino_, subtracts_); }
+  float whole(float value) const { return whole_value(value, tolerance_, is_openvino_, subtracts_); }
   bool fill_from_tables(std::uint64_t first, std::span<float> out) const;
   bool make_table(float low, float high, Table& table) const;
 
   FakeQuantize operation_;
   bool is_openvino_, subtracts_;
+  float tolerance_;
   Quantizer quantizer_;
   BroadcastIndex low_index_, high_index_;
   bool uses_tables_ = false;
