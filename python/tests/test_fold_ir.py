@@ -10,6 +10,7 @@ import pytest
 import weightmill
 
 ov = pytest.importorskip("openvino")
+from openvino import opset8 as op  # noqa: E402
 from openvino._offline_transformations import compress_quantize_weights_transformation  # noqa: E402
 
 import ir_models  # noqa: E402
@@ -190,6 +191,16 @@ def test_what_is_left_is_named_or_refused(tmp_path):
         weightmill.fold(tmp_path / "in.xml", tmp_path / "strict.xml", strict=True)
     assert refused.value.code == "unsupported"
     assert not list(tmp_path.glob("*strict*"))
+
+
+def test_a_state_is_no_constant(tmp_path):
+    zeros = op.constant(np.zeros((1, 4), np.float32))
+    state = op.read_value(zeros, "state", ov.Type.f32, ov.PartialShape([1, 4]))
+    quantized = op.fake_quantize(state, *[op.constant(np.float32(x)) for x in (-1, 1, -1, 1)], 256)
+    store = op.assign(op.add(quantized, op.parameter([1, 4], name="x")), "state")
+    x = store.input_value(0).get_node().input_value(1).get_node()
+    ov.serialize(ov.Model([op.result(quantized)], [store], [x]), str(tmp_path / "in.xml"))
+    assert weightmill.fold(tmp_path / "in.xml", tmp_path / "out.xml", strict=True).tensors == []
 
 
 def fake_quantize(weights, limits, levels):

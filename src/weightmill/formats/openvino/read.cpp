@@ -160,6 +160,9 @@ std::vector<pugi::xml_node> find_graphs(pugi::xml_node root, const std::string& 
   return found;
 }
 
+/// Operators whose result changes from run to run, whatever they read: state and random numbers.
+bool varies(const std::string& type) { return type == "ReadValue" || type == "RandomUniform" || type == "Multinomial"; }
+
 void check_version(pugi::xml_node net, const std::string& xml_name) {
   const std::string version = net.attribute("version").value();
   if (version == "10" || version == "11") return;
@@ -192,7 +195,7 @@ void order_layers(const std::string& xml_name, IrGraph& graph) {
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
     n_waiting[i] = graph.layers[i].inputs.size();
     if (n_waiting[i] == 0) ready.push_back(i);
-    graph.layers[i].constant = graph.layers[i].type == "Const" || n_waiting[i] != 0;
+    graph.layers[i].constant = graph.layers[i].type == "Const" || (n_waiting[i] != 0 && !varies(graph.layers[i].type));
   }
   std::size_t n_done = 0;
   for (; n_done < ready.size(); ++n_done) {
