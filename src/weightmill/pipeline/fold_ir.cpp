@@ -322,7 +322,11 @@ struct Input {
 
   explicit Input(const fs::path& path) : xml_file(path), xml_name(path.string()), bin_name(bin_beside(path).string()) {
     xml = xml_file->bytes();
-    if (fs::exists(bin_beside(path))) bin = bin_file.emplace(bin_beside(path)).bytes();
+    if (fs::exists(bin_beside(path))) {
+      bin = bin_file.emplace(bin_beside(path)).bytes();
+    } else {
+      bin_name += " (missing)";
+    }
   }
   Input(std::span<const std::uint8_t> xml_bytes, std::span<const std::uint8_t> bin_bytes)
       : xml_name("the .xml"), bin_name("the .bin"), xml(xml_bytes), bin(bin_bytes) {}
