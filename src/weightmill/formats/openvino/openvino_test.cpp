@@ -1,7 +1,9 @@
 #include "../openvino.h"
 
+#include <ctime>
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -111,6 +113,23 @@ TEST(OpenvinoIr, ReadsBodiesOfLayers) {
   const Ir ir = parse(xml, body.bin());
   ASSERT_EQ(ir.n_graphs(), 2u);
   EXPECT_EQ(ir.graph(1).layers.size(), 7u);
+}
+
+TEST(OpenvinoIr, ManyPortsTakeNoTimeOfTheirOwn) {
+  constexpr int kPorts = 200000;
+  std::string ports, edges;
+  for (int i = 0; i < kPorts; ++i) {
+    ports += fmt::format("<port id=\"{}\"/>", kPorts - i);
+    edges += fmt::format("<edge from-layer=\"0\" from-port=\"0\" to-layer=\"1\" to-port=\"{}\"/>", i + 1);
+  }
+  const std::string xml =
+      "<net version=\"11\"><layers><layer id=\"0\" type=\"Parameter\"><output><port id=\"0\"/></output></layer>"
+      "<layer id=\"1\" type=\"Concat\"><input>" +
+      ports + "</input></layer></layers><edges>" + edges + "</edges></net>";
+  const std::clock_t started = std::clock();
+  const Ir ir = parse(xml, {});
+  EXPECT_EQ(ir.graph(0).layers[0].uses.front().input, std::size_t{kPorts - 1});
+  EXPECT_LT(std::clock() - started, 5 * CLOCKS_PER_SEC) << "took a minute when each edge looked through all ports";
 }
 
 TEST(OpenvinoIr, RefusesBrokenXml) {

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,23 +25,36 @@ std::string layer_in(const std::string& xml_name, pugi::xml_node layer) {
                      quote(layer.attribute("name").value()));
 }
 
-/// Port ids below <input> or <output>, in the file's order.
-std::vector<int> port_ids(const std::string& where, pugi::xml_node side) {
-  std::vector<int> ids;
+/// Port ids below <input> or <output>.
+struct PortIds {
+  std::vector<int> ids;  ///< in the file's order
+  std::vector<std::pair<int, std::size_t>> by_id;
+
+  /// The position of a port in the file's order; nothing where there is none with that id.
+  std::optional<std::size_t> find(int id) const {
+    const auto found = std::ranges::lower_bound(by_id, std::pair(id, std::size_t{0}));
+    return found != by_id.end() && found->first == id ? std::optional(found->second) : std::nullopt;
+  }
+};
+
+PortIds port_ids(const std::string& where, pugi::xml_node side) {
+  PortIds ports;
   for (const pugi::xml_node port : side.children("port")) {
     const std::uint64_t id = parse_number(port.attribute("id").value(), where, "port id");
     if (id > 1u << 20) refuse(where, fmt::format("port id {} is too large", id));
-    ids.push_back(static_cast<int>(id));
+    ports.by_id.emplace_back(static_cast<int>(id), ports.ids.size());
+    ports.ids.push_back(static_cast<int>(id));
   }
-  std::vector<int> sorted = ids;
-  std::ranges::sort(sorted);
-  if (std::ranges::adjacent_find(sorted) != sorted.end()) refuse(where, "two ports have the same id");
-  return ids;
+  std::ranges::sort(ports.by_id);
+  const auto same_id = [](const auto& a, const auto& b) { return a.first == b.first; };
+  if (std::ranges::adjacent_find(ports.by_id, same_id) != ports.by_id.end())
+    refuse(where, "two ports have the same id");
+  return ports;
 }
 
 struct Ports {
-  std::vector<int> inputs;
-  std::vector<int> outputs;
+  PortIds inputs;
+  PortIds outputs;
 };
 
 /// Numbers of ports that this program counts on.
@@ -72,8 +87,8 @@ class GraphReader {
       IrLayer layer;
       layer.name = node.attribute("name").value();
       layer.type = node.attribute("type").value();
-      layer.inputs.resize(ports.inputs.size());
-      layer.n_outputs = ports.outputs.size();
+      layer.inputs.resize(ports.inputs.ids.size());
+      layer.n_outputs = ports.outputs.ids.size();
       check_port_counts(where, layer);
       graph_.layers.push_back(std::move(layer));
       ports_.push_back(std::move(ports));
@@ -114,13 +129,13 @@ class GraphReader {
     const std::uint64_t id = parse_number(edge.attribute(key).value(), xml_name_ + ": edge", key);
     return id > 1u << 20 ? -1 : static_cast<int>(id);
   }
-  std::size_t find_port(const std::vector<int>& ids, int id, std::size_t layer, const char* side) const {
-    const auto found = std::ranges::find(ids, id);
-    if (found == ids.end()) {
+  std::size_t find_port(const PortIds& ports, int id, std::size_t layer, const char* side) const {
+    const auto found = ports.find(id);
+    if (!found) {
       refuse(layer_in(xml_name_, nodes_.layer[layer]),
              fmt::format("an edge names {} port {}, which is not there", side, id));
     }
-    return static_cast<std::size_t>(found - ids.begin());
+    return *found;
   }
   void check_all_fed(const std::vector<std::vector<bool>>& fed) const {
     for (std::size_t i = 0; i < fed.size(); ++i) {
@@ -128,7 +143,7 @@ class GraphReader {
       if (missing == fed[i].end()) continue;
       const auto input = static_cast<std::size_t>(missing - fed[i].begin());
       refuse(layer_in(xml_name_, nodes_.layer[i]),
-             fmt::format("no edge leads to input port {}", ports_[i].inputs[input]));
+             fmt::format("no edge leads to input port {}", ports_[i].inputs.ids[input]));
     }
   }
 
