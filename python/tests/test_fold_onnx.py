@@ -584,6 +584,20 @@ def test_many_graphs_with_equal_names_take_no_longer(tmp_path):
     assert time.process_time() - started < 5  # took minutes
 
 
+def test_a_node_that_reads_codes_very_often_takes_no_longer(tmp_path):
+    nodes = [
+        helper.make_node("QuantizeLinear", ["w", "s"], ["q"]),
+        helper.make_node("Concat", ["q"] * 100000, ["y"], axis=0),
+    ]
+    made = model(
+        nodes, [tensor("w", np.ones((1, 1))), tensor("s", 0.1)], [], [value("y", (100000, 1), TensorProto.UINT8)]
+    )
+    onnx.save(made, tmp_path / "in.onnx")
+    started = time.process_time()
+    assert weightmill.fold(tmp_path / "in.onnx", tmp_path / "out.onnx").count("folded") == 1
+    assert time.process_time() - started < 5  # took minutes
+
+
 # Constants behind nodes
 
 

@@ -142,17 +142,25 @@ class FoldEdit {
   void replace_node(NodeRef ref, const std::string& name) {
     NodeProto& node = index_.node(ref);
     const std::string old_name = node.output(0);
-    for (const NodeRef reader : output_of(ref).readers) {
-      for (std::string& input : *index_.node(reader).mutable_input()) {
-        if (input == old_name) input = name;
-      }
+    if (old_name != name) {
+      rename_reads(output_of(ref).readers, old_name, name);
+      edit_of(ref).names.insert(old_name);
     }
-    if (old_name != name) edit_of(ref).names.insert(old_name);
     sources_.push_back(source_of(index_.resolve(ref.scope, node.input(0))));
     for (int i = 1; i < node.input_size(); ++i) {
       if (!node.input(i).empty()) parameters_.insert(index_.resolve(ref.scope, node.input(i)));
     }
     remove_node(ref);
+  }
+
+  /// A node that reads a value several times is among its readers as often, one after the other.
+  void rename_reads(std::vector<NodeRef> readers, const std::string& old_name, const std::string& name) {
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+    for (const NodeRef reader : readers) {
+      for (std::string& input : *index_.node(reader).mutable_input()) {
+        if (input == old_name) input = name;
+      }
+    }
   }
 
   /// Scales and zero points that a Constant node gives and that are still read become initialisers, as the codes are:
