@@ -18,6 +18,11 @@ using namespace onnx_file;
 using Bytes = std::vector<std::uint8_t>;
 using TypedBytes = std::unordered_map<const void*, std::shared_ptr<const Bytes>>;
 
+/// More axes than any engine takes, and more nodes between a constant and its reader than any exporter leaves: each
+/// reader of a constant keeps the one and walks through the other.
+constexpr int kMaxAxes = 64;
+constexpr std::size_t kMaxWay = 256;
+
 /// The elements of a repeated field as the little-endian bytes raw_data would hold.
 template <class To, class Field>
 Bytes to_bytes(const Field& field) {
@@ -81,6 +86,7 @@ std::variant<OnnxConstant, NotConstant> stored_tensor(const std::string& name, c
                                                       const PayloadTable& payloads, TypedBytes& known) {
   const DType dtype = dtype_of(tensor.data_type());
   if (dtype == DType::other) return NotConstant{"its type is not supported"};
+  if (tensor.dims_size() > kMaxAxes) return NotConstant{fmt::format("it has more than {} axes", kMaxAxes)};
   const std::uint64_t needed = needed_bytes(tensor).value();  // each type with a name here has a size
   OnnxConstant constant = as_stored(name, dtype, shape_of(tensor));
   if (tensor.has_raw_data()) {
@@ -199,6 +205,7 @@ std::variant<OnnxConstant, NotConstant> Constants::resolve(int value) const {
     }
     const bool passes = node.op_type() == "Identity" || node.op_type() == "Cast" || node.op_type() == "Transpose";
     if (!passes || node.input_size() != 1 || node.input(0).empty()) return NotConstant{};
+    if (way.size() == kMaxWay) return NotConstant{fmt::format("more than {} nodes lie before it", kMaxWay)};
     way.push_back(&node);
     at = index_.resolve(v.scope, node.input(0));  // ends: the index has refused cycles
   }

@@ -139,6 +139,22 @@ TEST(Constants, TakesActivationsForWhatTheyAre) {
   EXPECT_EQ(std::get<NotConstant>(model.resolve("r")).reason, "");
 }
 
+TEST(Constants, LeavesWhatWouldCostEachReaderTooMuch) {
+  ConstantModel model;
+  TensorProto& tensor = model.add_initializer(TensorProto::FLOAT, {});
+  model.set_raw(tensor, std::vector<float>{1});
+  std::string last = "w";
+  for (int i = 0; i < 257; ++i) {
+    const std::string next = "v" + std::to_string(i);
+    model.add_node("Identity", last.c_str(), next.c_str());
+    last = next;
+  }
+  EXPECT_TRUE(std::holds_alternative<OnnxConstant>(model.resolve("v255")));
+  EXPECT_THAT(std::get<NotConstant>(model.resolve("v256")).reason, testing::HasSubstr("more than 256 nodes"));
+  for (int i = 0; i < 65; ++i) tensor.add_dims(1);
+  EXPECT_THAT(std::get<NotConstant>(model.resolve("w")).reason, testing::HasSubstr("more than 64 axes"));
+}
+
 TEST(Constants, RefusesDataThatDoesNotFitItsShape) {
   ConstantModel model;
   model.set_raw(model.add_initializer(TensorProto::FLOAT, {3}), std::vector<float>{1, 2});

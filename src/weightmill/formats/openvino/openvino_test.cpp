@@ -187,6 +187,10 @@ TEST(OpenvinoIr, RefusesPayloadsOutsideTheBin) {
   EXPECT_THAT(refusal(replaced(xml, "shape=\"2, 3\" offset", "shape=\"2, -3\" offset"), bin),
               HasSubstr("extents >= 0"));
   EXPECT_THAT(refusal(replaced(xml, "shape=\"2, 3\" offset", "shape=\"2 3\" offset"), bin), HasSubstr("commas"));
+  std::string axes = "1";
+  for (int i = 0; i < 64; ++i) axes += ", 1";
+  EXPECT_THAT(refusal(replaced(xml, "shape=\"2, 3\" offset", "shape=\"" + axes + "\" offset"), bin),
+              HasSubstr("more than 64 extents"));
   EXPECT_THAT(refusal(replaced(xml, "shape=\"2, 3\" offset", "shape=\"9999999999, 9999999999\" offset"), bin),
               HasSubstr(""));
 }

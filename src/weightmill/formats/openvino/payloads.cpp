@@ -43,6 +43,7 @@ IrPayload read_payload(const std::string& xml_name, const std::string& bin_name,
 }  // namespace
 
 Shape parse_shape(const char* text, const std::string& where) {
+  constexpr std::size_t kMaxAxes = 64;  // far more than any operator takes; each reader of a constant keeps its shape
   Shape shape;
   const char* at = text;
   const char* end = text + std::strlen(text);
@@ -54,6 +55,7 @@ Shape parse_shape(const char* text, const std::string& where) {
     std::int64_t extent = -1;
     const auto [rest, error] = std::from_chars(at, end, extent);
     if (error != std::errc() || extent < 0) refuse(where, fmt::format("shape is {}: wanted extents >= 0", quote(text)));
+    if (shape.size() == kMaxAxes) refuse(where, fmt::format("shape has more than {} extents", kMaxAxes));
     shape.push_back(extent);
     at = rest;
     skip_blanks();
