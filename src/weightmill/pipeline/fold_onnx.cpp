@@ -76,12 +76,30 @@ bool same_codes(const OnnxQuantize& a, const OnnxQuantize& b) {
          (!a.zero_point || same_values(*a.zero_point, *b.zero_point));
 }
 
+/// Hashes of constants, each of which is read once however many nodes use it.
+class Hashes {
+ public:
+  std::size_t operator()(std::span<const std::uint8_t> bytes) {
+    const auto [entry, is_new] = known_.try_emplace({bytes.data(), bytes.size()}, 0);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (is_new) entry->second = std::hash<std::string_view>()(text);
+    return entry->second;
+  }
+
+ private:
+  std::map<std::pair<const void*, std::size_t>, std::size_t> known_;
+};
+
 /// Equal where same_codes() holds, and rarely else: many nodes may quantize one constant.
-std::size_t hash_of_parameters(const OnnxQuantize& site) {
-  const auto hash = [](std::span<const std::uint8_t> bytes) {
-    return std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  };
-  return hash(site.scale.bytes) + 31 * (site.zero_point ? hash(site.zero_point->bytes) : 0);
+std::size_t hash_of_parameters(const OnnxQuantize& site, Hashes& hashes) {
+  std::size_t sum = hashes(site.scale.bytes);
+  const auto add = [&](std::size_t part) { sum = sum * 31 + part; };
+  if (site.zero_point) add(hashes(site.zero_point->bytes));
+  for (const std::int64_t number : {site.axis, site.block_size}) add(std::hash<std::int64_t>()(number));
+  for (const std::int64_t stride : site.data.strides) add(std::hash<std::int64_t>()(stride));
+  add(static_cast<std::size_t>(site.code_dtype));
+  add(static_cast<std::size_t>(site.division));
+  return sum;
 }
 
 /// One constant that is to be, and the nodes that it replaces: numbers in the list of sites.
@@ -128,10 +146,11 @@ class OnnxFolder {
   /// Sites that may be folded, together with those that have the same codes, in the order of the first one.
   std::vector<Group> grouped() const {
     std::vector<Group> groups;
+    Hashes hashes;
     std::multimap<std::pair<const void*, std::size_t>, std::size_t> by_data;
     for (std::size_t i = 0; i < sites_.size(); ++i) {
       if (!sites_[i].left_reason.empty()) continue;
-      const std::pair key(static_cast<const void*>(sites_[i].data.bytes.data()), hash_of_parameters(sites_[i]));
+      const std::pair key(static_cast<const void*>(sites_[i].data.bytes.data()), hash_of_parameters(sites_[i], hashes));
       const auto [begin, end] = by_data.equal_range(key);
       const auto known = std::find_if(begin, end, [&](const auto& entry) {
         return same_codes(sites_[groups[entry.second].front()], sites_[i]);
