@@ -36,5 +36,6 @@ NB_MODULE(_weightmill, m) {
   bind_pack(m);
   bind_quantize(m);
   bind_fold(m);
+  bind_quantize_weights(m);
   bind_pipeline(m);
 }

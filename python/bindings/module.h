@@ -17,4 +17,5 @@ void bind_simulate(nanobind::module_& m);
 void bind_pack(nanobind::module_& m);
 void bind_quantize(nanobind::module_& m);
 void bind_fold(nanobind::module_& m);
+void bind_quantize_weights(nanobind::module_& m);
 void bind_pipeline(nanobind::module_& m);

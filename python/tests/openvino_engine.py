@@ -68,3 +68,12 @@ def kernels_of(compiled, n_samples: int) -> list[str]:
         if info["layerType"].astype(str) in WEIGHTED:
             kernels[op.get_friendly_name().split("/")[0]] = info["primitiveType"].astype(str)
     return [kernels.get(f"f{i}") or kernels[f"y{i}"] for i in range(n_samples)]
+
+
+def run_model(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """Outputs of a whole ONNX model, activations in float32 as they stand."""
+    core = openvino.Core()
+    exact = {**OPTIONS, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
+    compiled = core.compile_model(core.read_model(model.SerializeToString()), "CPU", exact)
+    results = compiled.create_infer_request().infer(inputs)
+    return [results[output] for output in compiled.outputs]

@@ -24,6 +24,7 @@ from weightmill._pack import (
 )
 from weightmill._fold import FoldedTensor, FoldReport, fold
 from weightmill._model import Model, Node, Signature, Subgraph, Tensor, load
+from weightmill._quantize_weights import QuantizedWeight, QuantizeReport, quantize
 from weightmill._simulate import Counts, Layer, Simulator, rounding_rules, simulate
 from weightmill._squeeze import compare_compiled, inspect_compiled, squeeze
 from weightmill._quantize import (
@@ -44,4 +45,5 @@ __all__ += ["Agreement", "ConvPlan", "Diagnostic", "EngineView", "Grid", "ScaleC
 __all__ += ["agreement", "channel_agreement", "model_weights", "plan_conv", "plan_weights", "planner_weights"]
 __all__ += ["search_output_scale"]
 __all__ += ["FoldReport", "FoldedTensor", "fold"]
+__all__ += ["QuantizeReport", "QuantizedWeight", "quantize"]
 __all__ += ["Packed", "pack", "verify"]

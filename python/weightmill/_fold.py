@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import pathlib
-import tempfile
 from typing import Any
 
 from weightmill import _weightmill
+from weightmill._model_objects import run_on_model
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,50 +79,17 @@ def fold(
         fold_16_bit=fold_16_bit,
         zero_points_of_chains=zero_points_of_chains,
         compress_weights=compress_weights,
-        external_data=external_data,
         jobs=jobs,
     )
-    if isinstance(model, (str, os.PathLike)):
-        return _report(_weightmill.fold(os.fspath(model), os.fspath(output or ""), **options))
-    if hasattr(model, "SerializeToString"):
-        return _fold_onnx_object(model, output, options)
-    if hasattr(model, "get_ordered_ops"):
-        return _fold_openvino_object(model, output, options)
-    raise TypeError(f"fold() takes a path, an onnx.ModelProto or an openvino.Model, not {type(model).__name__}")
+
+    def run(source: str, target: str, placement: str = external_data) -> str:
+        return _weightmill.fold(source, target, external_data=placement, **options)
+
+    return _report(*run_on_model("fold", model, output, run, lambda source, target: run(source, target, "never")))
 
 
-def _report(text: str, model: Any = None) -> FoldReport:
+def _report(text: str, model: Any) -> FoldReport:
     record = json.loads(text)
     tensors = [FoldedTensor(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in record["tensors"]]
     fields = ("format", "semantics", "bytes_before", "bytes_after", "notes")
     return FoldReport(**{name: record[name] for name in fields}, tensors=tensors, model=model)
-
-
-def _fold_onnx_object(model: Any, output: str | os.PathLike | None, options: dict[str, Any]) -> FoldReport:
-    """Through files: the object itself stays as it is. Its tensors must be in it, not in external files."""
-    with tempfile.TemporaryDirectory(prefix="weightmill-") as folder:
-        source = pathlib.Path(folder, "model.onnx")
-        source.write_bytes(model.SerializeToString())
-        if output is not None:
-            return _report(_weightmill.fold(str(source), os.fspath(output), **options))
-        target = pathlib.Path(folder, "folded.onnx")
-        text = _weightmill.fold(str(source), str(target), **{**options, "external_data": "never"})
-        folded = type(model)()
-        folded.ParseFromString(target.read_bytes())
-        return _report(text, folded)
-
-
-def _fold_openvino_object(model: Any, output: str | os.PathLike | None, options: dict[str, Any]) -> FoldReport:
-    """Through files, as _fold_onnx_object(). The folded model holds its weights in memory."""
-    import openvino
-
-    with tempfile.TemporaryDirectory(prefix="weightmill-") as folder:
-        source = pathlib.Path(folder, "model.xml")
-        openvino.serialize(model, str(source))
-        if output is not None:
-            return _report(_weightmill.fold(str(source), os.fspath(output), **options))
-        target = pathlib.Path(folder, "folded.xml")
-        text = _weightmill.fold(str(source), str(target), **options)
-        core = openvino.Core()
-        core.set_property({"ENABLE_MMAP": False})  # the files are gone when the model is used
-        return _report(text, core.read_model(str(target)))

@@ -14,7 +14,7 @@
 #include <weightmill/base/error.h>
 
 #include "console.h"
-#include "nearest.h"
+#include <weightmill/base/names.h>
 #include "options.h"
 #include "verbs.h"
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "nearest.h"
+#include <weightmill/base/names.h>
 
 namespace weightmill::cli {
 

@@ -11,6 +11,7 @@ inline constexpr const char* kExample =
     "  weightmill verify packed/ okay_nabu.tflite\n";
 
 // One function for each verb, in the file verb_NAME.cpp.
+void add_quantize(Verbs& verbs);
 void add_fold(Verbs& verbs);
 void add_pack(Verbs& verbs);
 void add_squeeze(Verbs& verbs);
@@ -21,6 +22,7 @@ void add_targets(Verbs& verbs);
 
 /// All verbs, in the order of the help text.
 inline void add_verbs(Verbs& verbs) {
+  add_quantize(verbs);
   add_fold(verbs);
   add_pack(verbs);
   add_squeeze(verbs);

@@ -7,19 +7,12 @@
 
 #include <weightmill/kernels/fake_quantize.h>
 #include <weightmill/kernels/quantize_linear.h>
+#include <weightmill/model/scale_layout.h>
 
 #include "numbers.h"
-#include "scale_runs.h"
 
 namespace weightmill {
 namespace {
-
-bool is_signed(DType type) { return type == DType::i2 || type == DType::i4 || type == DType::i8 || type == DType::i16; }
-
-CodeRange range_of(DType type) {
-  const int bits = static_cast<int>(size_bits(type));
-  return is_signed(type) ? CodeRange{-(1 << (bits - 1)), (1 << (bits - 1)) - 1} : CodeRange{0, (1 << bits) - 1};
-}
 
 void narrow_codes(std::span<const std::uint16_t> codes, std::uint8_t* out) {
   for (std::size_t i = 0; i < codes.size(); ++i) out[i] = static_cast<std::uint8_t>(codes[i]);
@@ -60,7 +53,7 @@ constexpr std::uint64_t kChunk = 4096;
 class QuantizeLinearFold : public ConstantFold {
  public:
   QuantizeLinearFold(QuantizeLinear operation, const ScaleLayout& layout)
-      : operation_(std::move(operation)), layout_(layout), range_(range_of(operation_.code_type)) {
+      : operation_(std::move(operation)), layout_(layout), range_{min_code(operation_.code_type), max_code(operation_.code_type)} {
     if (operation_.zero_point.empty()) operation_.zero_point.assign(operation_.scale.size(), 0);
     for (const float scale : operation_.scale) steps_per_unit_.push_back(1 / static_cast<double>(scale));
     const auto is_zero = [](std::int32_t zero_point) { return zero_point == 0; };
@@ -171,9 +164,9 @@ bool zero_point_fits(const QuantizeLinear& operation) {
 
 using LayoutOrReason = std::variant<ScaleLayout, Left>;
 
-LayoutOrReason blocked_layout(const QuantizeLinear& operation, std::size_t axis, ScaleLayout layout) {
-  layout.block = static_cast<std::uint64_t>(operation.block_size);
-  layout.per_inner = true;
+LayoutOrReason blocked_layout(const QuantizeLinear& operation, std::size_t axis) {
+  ScaleLayout layout = ScaleLayout::along(operation.shape, axis, static_cast<std::uint64_t>(operation.block_size));
+  layout.per_inner = true;  // also in blocks of 1: the scale has all axes of the data
   Shape wanted = operation.shape;
   const std::int64_t block = operation.block_size;
   wanted[axis] = wanted[axis] / block + (wanted[axis] % block != 0 ? 1 : 0);
@@ -183,9 +176,8 @@ LayoutOrReason blocked_layout(const QuantizeLinear& operation, std::size_t axis,
                           to_string(wanted))};
 }
 
-LayoutOrReason channel_layout(const QuantizeLinear& operation, std::size_t axis, ScaleLayout layout) {
-  layout.block = 1;
-  if (operation.scale_shape == Shape{operation.shape[axis]}) return layout;
+LayoutOrReason channel_layout(const QuantizeLinear& operation, std::size_t axis) {
+  if (operation.scale_shape == Shape{operation.shape[axis]}) return ScaleLayout::along(operation.shape, axis);
   return Left{fmt::format("its scale has shape {}, and axis {} of {} needs [{}]", to_string(operation.scale_shape),
                           axis, to_string(operation.shape), operation.shape[axis])};
 }
@@ -199,11 +191,7 @@ LayoutOrReason layout_of(const QuantizeLinear& operation) {
     return Left{fmt::format("axis {} is not one of the {} of its data", operation.axis, rank)};
   }
   const auto axis = static_cast<std::size_t>(operation.axis < 0 ? operation.axis + rank : operation.axis);
-  ScaleLayout layout;
-  layout.length = static_cast<std::uint64_t>(operation.shape[axis]);
-  for (std::size_t i = axis + 1; i < operation.shape.size(); ++i)
-    layout.inner *= static_cast<std::uint64_t>(operation.shape[i]);
-  return operation.block_size > 0 ? blocked_layout(operation, axis, layout) : channel_layout(operation, axis, layout);
+  return operation.block_size > 0 ? blocked_layout(operation, axis) : channel_layout(operation, axis);
 }
 
 }  // namespace

@@ -46,4 +46,17 @@ unsigned size_bits(DType dtype) noexcept { return traits(dtype).bits; }
 bool is_float(DType dtype) noexcept { return traits(dtype).floating; }
 bool is_integer(DType dtype) noexcept { return traits(dtype).integer; }
 
+bool is_signed_integer(DType dtype) noexcept {
+  return dtype == DType::i2 || dtype == DType::i4 || dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 ||
+         dtype == DType::i64;
+}
+
+std::int32_t min_code(DType dtype) noexcept {
+  return is_signed_integer(dtype) ? -(1 << (size_bits(dtype) - 1)) : 0;
+}
+
+std::int32_t max_code(DType dtype) noexcept {
+  return (1 << (size_bits(dtype) - (is_signed_integer(dtype) ? 1 : 0))) - 1;
+}
+
 }  // namespace weightmill

@@ -23,5 +23,10 @@ unsigned size_bits(DType dtype) noexcept;
 
 bool is_float(DType dtype) noexcept;
 bool is_integer(DType dtype) noexcept;  ///< signed and unsigned, without boolean
+bool is_signed_integer(DType dtype) noexcept;
+
+/// The least and the greatest number of an integer type of up to 16 bits.
+std::int32_t min_code(DType dtype) noexcept;
+std::int32_t max_code(DType dtype) noexcept;
 
 }  // namespace weightmill

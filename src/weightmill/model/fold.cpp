@@ -10,7 +10,6 @@ namespace weightmill {
 namespace {
 
 constexpr std::array<std::string_view, 3> kSemantics{"strict", "openvino", "mo2021"};   // in the enumerators' order
-constexpr std::array<std::string_view, 3> kPlacements{"auto", "never", "always"};
 constexpr std::array<std::string_view, 3> kOutcomes{"folded", "zero_point", "left"};
 
 }  // namespace
@@ -23,15 +22,6 @@ FoldSemantics fold_semantics(std::string_view word) {
     if (kSemantics[i] == word) return static_cast<FoldSemantics>(i);
   }
   fail(ErrorCode::bad_option, "semantics", fmt::format("'{}' is none of strict, openvino, mo2021", word));
-}
-
-std::string_view name_of(ExternalData placement) noexcept { return kPlacements[static_cast<std::size_t>(placement)]; }
-
-ExternalData external_data(std::string_view word) {
-  for (std::size_t i = 0; i < kPlacements.size(); ++i) {
-    if (kPlacements[i] == word) return static_cast<ExternalData>(i);
-  }
-  fail(ErrorCode::bad_option, "external-data", fmt::format("'{}' is none of auto, never, always", word));
 }
 
 }  // namespace weightmill

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <weightmill/model/dtype.h>
+#include <weightmill/model/external_data.h>
 #include <weightmill/model/shape.h>
 
 namespace weightmill {
@@ -21,18 +22,6 @@ enum class FoldSemantics : std::uint8_t {
 std::string_view name_of(FoldSemantics semantics) noexcept;
 /// Throws: bad_option for any other word (lists them).
 FoldSemantics fold_semantics(std::string_view word);
-
-/// Where the tensors of an ONNX model are written.  [docs/folding-onnx.md §5]
-enum class ExternalData : std::uint8_t {
-  automatic,  ///< small models: one file; large ones as the input has it, and beside the model from 2 GiB on
-  never,      ///< all in the model file, which then must stay below 2 GiB
-  always,     ///< in OUT.data beside the model, but for the smallest
-};
-
-/// "auto", "never", "always".
-std::string_view name_of(ExternalData placement) noexcept;
-/// Throws: bad_option for any other word (lists them).
-ExternalData external_data(std::string_view word);
 
 struct FoldOptions {
   FoldSemantics semantics = FoldSemantics::strict;

@@ -17,6 +17,7 @@
 #include <weightmill/base/payload_file.h>
 
 #include "ir_candidates.h"
+#include "reading_limit.h"
 
 namespace weightmill {
 namespace {
@@ -359,12 +360,7 @@ std::uint64_t copy_as_it_is(const Input& input, const fs::path& out, unsigned jo
   return input.size_bytes();
 }
 
-/// How many times over a fold may read the .bin. Real models share a constant between a few layers; a made-up one could
-/// ask for its bytes as often as it has layers.
-constexpr std::uint64_t kMaxReadings = 64;
-constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 30;
-
-/// Throws: bad_file if the model would be read more often than that.
+/// Throws: bad_file if the .bin would be read many times over.
 void check_work(const Input& input, const Ir& ir, const std::vector<std::vector<IrCandidate>>& candidates) {
   std::uint64_t n_bytes = 0;
   std::set<std::pair<std::uint64_t, std::uint64_t>> payloads;
@@ -375,7 +371,7 @@ void check_work(const Input& input, const Ir& ir, const std::vector<std::vector<
         n_bytes += layer.payload->size;
     }
   }
-  if (n_bytes / kMaxReadings <= input.bin.size() || n_bytes <= kFreeBytes) return;
+  if (!reads_too_often(n_bytes, input.bin.size())) return;
   fail(
       ErrorCode::bad_file, input.xml_name,
       fmt::format("its layers overlap in {}: {} bytes would be read of {}", input.bin_name, n_bytes, input.bin.size()));

@@ -13,21 +13,22 @@
 #include <weightmill/fold/quantize_linear.h>
 #include <weightmill/formats_onnx/onnx.h>
 
+#include "block_stream.h"
+#include "reading_limit.h"
+
 namespace weightmill {
 namespace {
 
 namespace fs = std::filesystem;
 using Sink = std::function<void(std::span<const std::uint8_t>)>;
-
-/// 1 MiB of float32: large enough for the disk, small enough for the cache; codes of any width fill whole bytes.
-constexpr std::uint64_t kBlock = std::uint64_t{1} << 18;
+using ReadFloats = std::function<void(std::uint64_t first, std::span<float> out)>;
 
 /// The operation that a node stands for. Reads scale and zero point; the data stays where it is.
-QuantizeLinear operation_of(const OnnxQuantize& site) {
+QuantizeLinear operation_of(const OnnxQuantize& site, const ReadFloats& read) {
   QuantizeLinear operation;
   operation.type = site.data.dtype;
   operation.shape = site.data.shape;
-  operation.read = [data = site.data](std::uint64_t first, std::span<float> out) { read_floats(data, first, out); };
+  operation.read = read;
   operation.scale_type = site.scale.dtype;
   operation.scale_shape = site.scale.shape;
   operation.scale.resize(n_elements(site.scale.shape, site.scale.name));
@@ -41,28 +42,6 @@ QuantizeLinear operation_of(const OnnxQuantize& site) {
   operation.block_size = site.block_size;
   operation.division = site.division;
   return operation;
-}
-
-/// Makes all codes of `fold`, on several threads, and gives them to `sink` in order.
-BlockResult stream_codes(const ConstantFold& fold, unsigned jobs, const Sink& sink) {
-  const std::uint64_t n = n_elements(fold.shape(), "codes");
-  std::vector<std::vector<std::uint8_t>> buffers(jobs);
-  std::vector<BlockResult> results(jobs);
-  BlockResult total;
-  for (std::uint64_t begin = 0; begin < n; begin += kBlock * jobs) {
-    const std::uint64_t n_blocks = std::min<std::uint64_t>(jobs, (n - begin + kBlock - 1) / kBlock);
-    parallel_for(n_blocks, jobs, [&](std::size_t i) {
-      const std::uint64_t first = begin + i * kBlock;
-      const std::uint64_t count = std::min(kBlock, n - first);
-      buffers[i].resize(code_bytes(fold.code_type(), count));
-      results[i] = fold.codes(first, count, buffers[i]);
-    });
-    for (std::size_t i = 0; i < n_blocks; ++i) {
-      total.merge(results[i]);
-      sink(buffers[i]);
-    }
-  }
-  return total;
 }
 
 bool same_codes(const OnnxQuantize& a, const OnnxQuantize& b) {
@@ -104,11 +83,6 @@ std::size_t hash_of_parameters(const OnnxQuantize& site, Hashes& hashes) {
 
 /// One constant that is to be, and the nodes that it replaces: numbers in the list of sites.
 using Group = std::vector<std::size_t>;
-
-/// How many times over a fold may read the model. Real models quantize a constant once or twice; a made-up one could
-/// ask for its numbers as often as it has nodes.
-constexpr std::uint64_t kMaxReadings = 64;
-constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 30;
 
 class OnnxFolder {
  public:
@@ -152,9 +126,8 @@ class OnnxFolder {
       if (!sites_[i].left_reason.empty()) continue;
       const std::pair key(static_cast<const void*>(sites_[i].data.bytes.data()), hash_of_parameters(sites_[i], hashes));
       const auto [begin, end] = by_data.equal_range(key);
-      const auto known = std::find_if(begin, end, [&](const auto& entry) {
-        return same_codes(sites_[groups[entry.second].front()], sites_[i]);
-      });
+      const auto known = std::find_if(
+          begin, end, [&](const auto& entry) { return same_codes(sites_[groups[entry.second].front()], sites_[i]); });
       if (known != end) {
         groups[known->second].push_back(i);
       } else {
@@ -165,7 +138,7 @@ class OnnxFolder {
     return groups;
   }
 
-  /// Throws: bad_file if the model would be read more often than that.
+  /// Throws: bad_file if the model would be read many times over.
   void check_work(const std::vector<Group>& groups) const {
     std::uint64_t n_bytes = 0;
     for (const Group& group : groups) {
@@ -174,7 +147,7 @@ class OnnxFolder {
       if (site.zero_point) n_bytes += site.zero_point->bytes.size();
     }
     const std::uint64_t size = model_.size_bytes();
-    if (n_bytes / kMaxReadings <= size || n_bytes <= kFreeBytes) return;
+    if (!reads_too_often(n_bytes, size)) return;
     fail(ErrorCode::bad_file, model_.path().string(),
          fmt::format("its {} QuantizeLinear nodes share constants: {} bytes would be read of {}", groups.size(),
                      n_bytes, size));
@@ -182,7 +155,8 @@ class OnnxFolder {
 
   /// The edit that folds a group, after all its codes have been made once and checked; nothing where it must be left.
   std::optional<OnnxFold> folded(const Group& group) {
-    const auto plan = plan_quantize_linear(operation_of(sites_[group.front()]));
+    const auto plan =
+        plan_quantize_linear(operation_of(sites_[group.front()], model_.reader(sites_[group.front()].data)));
     if (const auto* left = std::get_if<Left>(&plan)) return leave(group, left->reason);
     const ConstantFold& fold = *std::get<std::unique_ptr<ConstantFold>>(plan);
     const BlockResult result = stream_codes(fold, jobs_, [](auto) {});
@@ -216,8 +190,9 @@ class OnnxFolder {
     for (const std::size_t site : group) edit.quantize.push_back(sites_[site].index);
     edit.dtype = fold.code_type();
     edit.shape = fold.shape();
-    edit.codes = [site = sites_[group.front()], jobs = jobs_](const Sink& sink) {
-      const auto plan = plan_quantize_linear(operation_of(site));
+    edit.codes = [site = sites_[group.front()], read = model_.reader(sites_[group.front()].data),
+                  jobs = jobs_](const Sink& sink) {
+      const auto plan = plan_quantize_linear(operation_of(site, read));
       const ConstantFold& again = *std::get<std::unique_ptr<ConstantFold>>(plan);
       const std::string objection = again.objection(stream_codes(again, jobs, sink));
       if (objection.empty()) return;

@@ -4,8 +4,9 @@
 
 #include <weightmill/base/half.h>
 
-#include "onnx.h"
+#include "constant_values.h"
 #include "payload.h"
+#include "tile_cache.h"
 
 namespace weightmill {
 namespace {
@@ -41,22 +42,6 @@ std::int32_t load_integer(const OnnxConstant& constant, std::uint64_t index) {
     default:
       return load_packed(bytes, index, size_bits(constant.stored_dtype),
                          constant.stored_dtype == DType::i4 || constant.stored_dtype == DType::i2);
-  }
-}
-
-float load_float(const OnnxConstant& constant, std::uint64_t index) {
-  const std::uint8_t* bytes = constant.bytes.data();
-  switch (constant.stored_dtype) {
-    case DType::f32:
-      return load<float>(bytes, index);
-    case DType::f16:
-      return from_f16(load<std::uint16_t>(bytes, index));
-    case DType::bf16:
-      return from_bf16(load<std::uint16_t>(bytes, index));
-    case DType::f64:
-      return static_cast<float>(load<double>(bytes, index));
-    default:
-      return static_cast<float>(load_integer(constant, index));
   }
 }
 
@@ -103,9 +88,6 @@ class StridedWalk {
   std::int64_t stored_ = 0;
 };
 
-/// Below this a transposed tensor may stay in memory while it is read criss-cross.
-constexpr std::size_t kKeepBytes = std::size_t{16} << 20;
-
 /// Gives back pages, a stretch at a time: a call costs as much as reading some pages.
 void release_behind(const OnnxConstant& constant, std::size_t first, std::size_t n) {
   constexpr std::size_t kStretch = std::size_t{1} << 20;
@@ -121,7 +103,7 @@ void read_row_major(const OnnxConstant& constant, std::uint64_t first, std::span
   if (constant.stored_dtype == DType::f32) {
     std::memcpy(out.data(), constant.bytes.data() + first * sizeof(float), out.size_bytes());
   } else {
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = load_float(constant, first + i);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = stored_float(constant, first + i);
   }
   if (constant.file) release_behind(constant, static_cast<std::size_t>(first), out.size());
 }
@@ -129,21 +111,41 @@ void read_row_major(const OnnxConstant& constant, std::uint64_t first, std::span
 void read_strided(const OnnxConstant& constant, std::uint64_t first, std::span<float> out) {
   StridedWalk walk(constant, first);
   for (float& value : out) {
-    value = load_float(constant, walk.stored());
+    value = stored_float(constant, walk.stored());
     walk.advance();
   }
-  if (constant.file && constant.bytes.size() > kKeepBytes) release_pages(*constant.file, constant.bytes);
+  if (constant.file && constant.bytes.size() > TileCache::kSmallBytes) release_pages(*constant.file, constant.bytes);
 }
 
 }  // namespace
 
+float stored_float(const OnnxConstant& constant, std::uint64_t index) {
+  const std::uint8_t* bytes = constant.bytes.data();
+  switch (constant.stored_dtype) {
+    case DType::f32:
+      return load<float>(bytes, index);
+    case DType::f16:
+      return from_f16(load<std::uint16_t>(bytes, index));
+    case DType::bf16:
+      return from_bf16(load<std::uint16_t>(bytes, index));
+    case DType::f64:
+      return static_cast<float>(load<double>(bytes, index));
+    default:
+      return static_cast<float>(load_integer(constant, index));
+  }
+}
+
+void apply_casts(const OnnxConstant& constant, std::span<float> values) {
+  for (const DType dtype : constant.casts) {
+    if (dtype == DType::f32) continue;
+    for (float& value : values) value = rounded_to(dtype, value);
+  }
+}
+
 void read_floats(const OnnxConstant& constant, std::uint64_t first, std::span<float> out) {
   if (out.empty()) return;
   is_row_major(constant) ? read_row_major(constant, first, out) : read_strided(constant, first, out);
-  for (const DType dtype : constant.casts) {
-    if (dtype == DType::f32) continue;
-    for (float& value : out) value = rounded_to(dtype, value);
-  }
+  apply_casts(constant, out);
 }
 
 std::vector<std::int32_t> read_integers(const OnnxConstant& constant) {

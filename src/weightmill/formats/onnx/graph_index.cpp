@@ -63,6 +63,15 @@ int GraphIndex::resolve(int scope, const std::string& name) const {
   return -1;
 }
 
+int GraphIndex::source_of(int number) const {
+  while (value(number).origin == Origin::node) {
+    const NodeRef ref{value(number).scope, value(number).index};
+    if (node(ref).input().empty() || node(ref).input(0).empty()) break;
+    number = resolve(ref.scope, node(ref).input(0));
+  }
+  return number;
+}
+
 int GraphIndex::common_scope(int a, int b) const {
   // A parent always has a lower number than its children.
   while (a != b && a >= 0 && b >= 0) (a > b ? a : b) = scope(std::max(a, b)).parent;

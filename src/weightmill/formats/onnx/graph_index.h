@@ -62,6 +62,8 @@ class GraphIndex {
 
   /// The number of the value that `name` means in `scope`, or -1.
   int resolve(int scope, const std::string& name) const;
+  /// The value at the far end of first inputs: behind nodes that pass a constant on, the stored tensor.
+  int source_of(int value) const;
   /// The innermost scope that holds both; -1 where they have none in common.
   int common_scope(int a, int b) const;
 

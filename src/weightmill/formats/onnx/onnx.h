@@ -69,6 +69,49 @@ struct OnnxFold {
   std::function<void(const std::function<void(std::span<const std::uint8_t>)>& sink)> codes;
 };
 
+/// An operator's float weight, and what its quantization needs to know.
+struct OnnxFloatWeight {
+  std::size_t node = 0;    ///< the operator's number in the model, by which OnnxModel::dequantize_weights() knows it
+  int input = 0;           ///< which of its inputs
+  std::size_t source = 0;  ///< number of the stored tensor: the same for all that read it, in whatever way
+  std::string graph;       ///< as OnnxQuantize::graph
+  std::string name;        ///< the operator's name, or its output's where it has none
+  std::string op;          ///< e.g. "Conv"
+  OnnxConstant data;       ///< as the operator sees it
+  std::vector<std::string> via;  ///< Constant, Cast, Identity and Transpose nodes between, from the operator backwards
+  std::int64_t opset = 0;                   ///< of the default domain, where the operator stands
+  std::optional<std::size_t> channel_axis;  ///< of `data`: the output channels; nothing: no axis has one scale for each
+  std::optional<std::size_t> block_axis;    ///< of `data`: the axis of a dot product; nothing: there is not just one
+  std::string no_channels;  ///< why channel_axis is missing
+  std::string left_reason;  ///< why it cannot be quantized; empty if it can
+  std::vector<std::string> other_readers;  ///< of the stored tensor, beside weights that can be quantized: "Add sum_3"
+};
+
+/// Input `input` of the operator with number `node`.
+struct OnnxInput {
+  std::size_t node = 0;
+  int input = 0;
+};
+
+/// Integer weights that are to take the place of one float constant, behind a DequantizeLinear.
+struct OnnxDequantization {
+  std::vector<OnnxInput> readers;  ///< not empty; all see the same constant in the same way
+  std::string name;                ///< of the float constant: what is new is named after it
+  DType code_type = DType::i8;
+  Shape shape;
+  std::function<void(const std::function<void(std::span<const std::uint8_t>)>& sink)> codes;  ///< as OnnxFold::codes
+  DType float_type = DType::f32;         ///< what the operators read: float32, float16 or bfloat16
+  Shape scale_shape;                     ///< [] where there is one scale
+  std::shared_ptr<const std::vector<float>> scale;
+  std::shared_ptr<const std::vector<std::int32_t>> zero_point;  ///< empty: none is written
+  std::int64_t axis = 0;
+  std::int64_t block_size = 0;
+};
+
+/// The least operator set of the default domain with a DequantizeLinear for such weights. Below it, DequantizeLinear of
+/// com.microsoft takes its place, except for blocks.
+std::int64_t dequantize_opset(DType code_type, bool per_axis, bool blocks) noexcept;
+
 /// How an operator's weights are stored, as `inspect` shows it.
 struct OnnxWeight {
   int scope = 0;      ///< number of the graph: 0 the main one, then functions and sub-graphs
@@ -107,6 +150,10 @@ class OnnxModel {
   /// Sizes of all files().
   std::uint64_t size_bytes() const;
 
+  /// read_floats() of a constant of this model, for many calls; large constants behind a Transpose are turned a stretch
+  /// at a time. May be called on several threads, and outlives the model.
+  std::function<void(std::uint64_t first, std::span<float> out)> reader(const OnnxConstant& constant) const;
+
   /// All QuantizeLinear nodes over constants, in the main graph, sub-graphs and functions, in node order.
   std::vector<OnnxQuantize> quantize_of_constants() const;
 
@@ -114,6 +161,13 @@ class OnnxModel {
   /// output. Constants and nodes that nobody reads any more go; those that anybody reads stay. Call it once.
   /// Returns the names of float constants that were folded but stay, because something else reads them too.
   std::vector<std::string> fold_quantize(const std::vector<OnnxFold>& folds);
+
+  /// Float constants that are weights of Conv, ConvTranspose, Gemm, MatMul, Gather, LSTM, GRU or RNN, in node order.
+  std::vector<OnnxFloatWeight> float_weights() const;
+
+  /// Puts codes behind DequantizeLinear in the place of float weights. Constants and nodes that nobody reads any more
+  /// go. Call it once.  Returns how many Constant, Cast, Identity and Transpose nodes went.
+  std::size_t dequantize_weights(const std::vector<OnnxDequantization>& weights);
 
   /// How many operators, graphs and initialisers there are.
   struct Counts {

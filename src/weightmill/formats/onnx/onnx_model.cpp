@@ -124,6 +124,14 @@ std::vector<std::filesystem::path> OnnxModel::files() const {
   return result;
 }
 
+std::function<void(std::uint64_t, std::span<float>)> OnnxModel::reader(const OnnxConstant& constant) const {
+  if (!TileCache::helps(constant))
+    return [constant](std::uint64_t first, std::span<float> out) { read_floats(constant, first, out); };
+  return [constant, tiles = impl_->tiles, number = impl_->n_readers++](std::uint64_t first, std::span<float> out) {
+    tiles->read(constant, number, first, out);
+  };
+}
+
 std::uint64_t OnnxModel::size_bytes() const { return impl_->file->bytes().size() + impl_->external.size_bytes(); }
 
 }  // namespace weightmill

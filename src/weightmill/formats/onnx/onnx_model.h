@@ -9,6 +9,7 @@
 #include "graph_index.h"
 #include "onnx.h"
 #include "payload.h"
+#include "tile_cache.h"
 
 namespace weightmill {
 
@@ -23,6 +24,8 @@ struct OnnxModel::Impl {
   PayloadTable payloads;
   ExternalFiles external;
   bool had_external_data = false;
+  std::shared_ptr<TileCache> tiles = std::make_shared<TileCache>();
+  std::uint64_t n_readers = 0;
 
   GraphIndex index() { return GraphIndex(proto, path.string()); }
 };

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+
+#include <weightmill/model/shape.h>
 
 namespace weightmill {
 
@@ -14,6 +17,16 @@ struct ScaleLayout {
   bool per_inner = false;   ///< blocked: positions behind the axis have scales of their own
 
   std::uint64_t n_blocks() const { return (length + block - 1) / block; }
+
+  /// One scale for each index along `axis`, or for each `block` of them. Requires: `axis` is one of the shape's.
+  static ScaleLayout along(const Shape& shape, std::size_t axis, std::uint64_t block = 1) {
+    ScaleLayout layout;
+    layout.length = static_cast<std::uint64_t>(shape[axis]);
+    for (std::size_t i = axis + 1; i < shape.size(); ++i) layout.inner *= static_cast<std::uint64_t>(shape[i]);
+    layout.block = block;
+    layout.per_inner = block > 1;
+    return layout;
+  }
 };
 
 /// Neighbouring elements whose scales are the same one, or neighbours too.

@@ -1,0 +1,89 @@
+"""Weight-only quantization by its definition, in numpy: the twin that written models are held to (docs/weight-only.md)."""
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int4": (-8, 7), "uint4": (0, 15)}
+
+
+def scales_of(weights, weight_type, axis=None, block=0):
+    """Scale and zero point of each group of weights, in the shape that DequantizeLinear takes."""
+    grouped = np.asarray(weights, np.float32)
+    if axis is None:
+        low, high = grouped.min(initial=0), grouped.max(initial=0)
+    elif block:
+        shape = list(grouped.shape)
+        shape[axis : axis + 1] = [shape[axis] // block, block]
+        grouped = grouped.reshape(shape)
+        low, high = grouped.min(axis + 1, initial=0), grouped.max(axis + 1, initial=0)
+    else:
+        others = tuple(i for i in range(grouped.ndim) if i != axis)
+        low, high = grouped.min(others, initial=0), grouped.max(others, initial=0)
+    low, high = np.asarray(low, np.float32), np.asarray(high, np.float32)
+    first, last = LIMITS[weight_type]
+    if first < 0:
+        scale = np.maximum(-low, high) / np.float32(last)
+    else:
+        scale = ((high.astype(np.float64) - low) / last).astype(np.float32)
+    dead = scale < np.finfo(np.float32).tiny
+    scale = np.where(dead, np.float32(1), scale).astype(np.float32)
+    zero = np.zeros(scale.shape, np.int32)
+    if first == 0:
+        zero = np.where(dead, 0, np.clip(np.rint(-low.astype(np.float64) / scale), 0, last)).astype(np.int32)
+    farthest = np.maximum(zero, last - zero).astype(np.float32)
+    with np.errstate(over="ignore"):
+        bounded = np.nextafter(np.finfo(np.float32).max / farthest, np.float32(0))
+        scale = np.where(np.isinf(scale * farthest), bounded, scale).astype(np.float32)
+    return scale, zero
+
+
+def spread(values, shape, axis, block=0):
+    """Scales or zero points, one for each weight."""
+    if axis is None:
+        return np.broadcast_to(values, shape)
+    if block:
+        return np.repeat(values, block, axis)
+    return np.broadcast_to(values.reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape)
+
+
+def codes_of(weights, weight_type, axis=None, block=0):
+    """Codes, scales and zero points."""
+    scale, zero = scales_of(weights, weight_type, axis, block)
+    s, z = spread(scale, weights.shape, axis, block), spread(zero, weights.shape, axis, block)
+    first, last = LIMITS[weight_type]
+    steps = np.asarray(weights, np.float32) / s
+    return (np.rint(np.clip(steps, first - z, last - z)) + z).astype(np.int32), scale, zero
+
+
+def dequantize_nodes(graph):
+    """DequantizeLinear nodes by the name of their output, Casts behind them seen through."""
+    nodes = {node.output[0]: node for node in graph.node if node.op_type == "DequantizeLinear"}
+    for node in graph.node:
+        if node.op_type == "Cast" and node.input[0] in nodes:
+            nodes[node.output[0]] = nodes[node.input[0]]
+    return nodes
+
+
+def stored_weight(graph, node_name, input_number=1):
+    """Codes as int32, scale, zero point or None, axis and block size behind an operator's input."""
+    node = next(node for node in graph.node if node.name == node_name)
+    dequantize = dequantize_nodes(graph)[node.input[input_number]]
+    stored = {entry.name: entry for entry in graph.initializer}
+    arrays = [numpy_helper.to_array(stored[name]) for name in dequantize.input]
+    attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in dequantize.attribute}
+    zero = arrays[2].astype(np.int32) if len(arrays) == 3 else None
+    return arrays[0].astype(np.int32), arrays[1], zero, attributes.get("axis"), attributes.get("block_size", 0)
+
+
+def assert_codes(graph, node_name, weights, weight_type, axis=None, block=0, input_number=1):
+    """The operator's weights are the twin's, bit for bit."""
+    codes, scale, zero, stored_axis, stored_block = stored_weight(graph, node_name, input_number)
+    want, want_scale, want_zero = codes_of(weights, weight_type, axis, block)
+    np.testing.assert_array_equal(codes, want)
+    np.testing.assert_array_equal(scale, want_scale)
+    assert (stored_axis, stored_block) == (axis, block)
+    if LIMITS[weight_type][0] < 0:
+        assert zero is None
+    else:
+        np.testing.assert_array_equal(zero, want_zero)

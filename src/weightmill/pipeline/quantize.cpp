@@ -1,0 +1,20 @@
+#include "quantize.h"
+
+#include <weightmill/base/error.h>
+
+#include "model_file.h"
+#include "quantize_onnx.h"
+
+namespace weightmill {
+
+WeightQuantizeReport quantize_weights(const std::filesystem::path& in, const std::filesystem::path& out,
+                                      const WeightQuantizeOptions& options, const Progress& progress) {
+  check(options);
+  if (is_tflite(in))
+    fail(ErrorCode::unsupported, in.string(), "is a TFLite model: weights alone are quantized in ONNX models");
+  if (is_xml(in))
+    fail(ErrorCode::unsupported, in.string(), "is an OpenVINO IR: weights alone are quantized in ONNX models");
+  return quantize_weights_onnx(in, out, options, progress);
+}
+
+}  // namespace weightmill

@@ -1,0 +1,233 @@
+#include "quantize_onnx.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <weightmill/base/error.h>
+#include <weightmill/base/parallel.h>
+#include <weightmill/formats_onnx/onnx.h>
+
+#include "reading_limit.h"
+#include "weight_choice.h"
+#include "weight_coder.h"
+
+namespace weightmill {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kKnownTypes{"Conv", "ConvTranspose", "Gemm", "MatMul", "Gather"};
+/// Not Gather: ONNX Runtime 1.32 would dequantize the whole table for each look-up.
+const std::vector<std::string> kUsualTypes{"Conv", "ConvTranspose", "Gemm", "MatMul"};
+
+FloatWeight float_weight(const OnnxModel& model, const OnnxFloatWeight& site) {
+  FloatWeight weight;
+  weight.name = "tensor " + site.data.name;
+  weight.shape = site.data.shape;
+  weight.read = model.reader(site.data);
+  weight.channel_axis = site.channel_axis;
+  weight.block_axis = site.block_axis;
+  weight.no_channels = site.no_channels;
+  return weight;
+}
+
+QuantizedWeight row_of(const OnnxFloatWeight& site) {
+  QuantizedWeight row;
+  row.node = site.name;
+  row.op = site.op;
+  row.weight = site.data.name;
+  row.via = site.via;
+  row.shape = site.data.shape;
+  row.type_before = row.type_after = site.data.stored_dtype;
+  row.bytes_before = row.bytes_after = site.data.bytes.size();
+  row.reason = site.left_reason;
+  return row;
+}
+
+/// Operators that read one constant in the same way, and so share its codes.
+struct Group {
+  std::vector<std::size_t> sites;
+  ScalePlan plan;
+};
+
+bool same_codes(const OnnxFloatWeight& a, const ScalePlan& plan_a, const OnnxFloatWeight& b, const ScalePlan& plan_b) {
+  return same_elements(a.data, b.data) && plan_a.code_type == plan_b.code_type && plan_a.axis == plan_b.axis &&
+         plan_a.block_size == plan_b.block_size;
+}
+
+class OnnxWeightQuantizer {
+ public:
+  OnnxWeightQuantizer(OnnxModel& model, const WeightQuantizeOptions& options, const Progress& progress)
+      : model_(model),
+        options_(options),
+        progress_(progress),
+        jobs_(resolve_jobs(options.jobs)),
+        sites_(model.float_weights()) {
+    for (const OnnxFloatWeight& site : sites_) rows_.push_back(row_of(site));
+  }
+
+  void run(WeightQuantizeReport& report) {
+    choose();
+    leave_shared();
+    const std::vector<Group> groups = grouped();
+    check_opsets(groups);
+    check_work(groups);
+    std::vector<OnnxDequantization> edits;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (progress_) progress_("measuring", i, groups.size());
+      edits.push_back(quantized(groups[i]));
+      report.n_folded_chains += sites_[groups[i].sites.front()].via.empty() ? 0 : 1;
+    }
+    model_.dequantize_weights(edits);
+    count_sources_once();
+    report.weights = std::move(rows_);
+  }
+
+ private:
+  void choose() {
+    std::vector<std::string> names;
+    for (const OnnxFloatWeight& site : sites_) names.push_back(site.name);
+    const WeightChoice choice(options_, kKnownTypes, kUsualTypes, names);
+    for (QuantizedWeight& row : rows_) {
+      if (row.reason.empty()) choice.judge(row);
+    }
+  }
+
+  /// A constant that stays in float for somebody is not stored a second time for the others.
+  void leave_shared() {
+    std::map<std::size_t, std::string> readers;  // of each source, one that keeps it in float
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      if (!sites_[i].other_readers.empty()) readers.emplace(sites_[i].source, sites_[i].other_readers.front());
+      if (!rows_[i].reason.empty()) readers.emplace(sites_[i].source, rows_[i].op + " " + rows_[i].node);
+    }
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      const auto reader = readers.find(sites_[i].source);
+      if (reader == readers.end() || !rows_[i].reason.empty()) continue;
+      rows_[i].reason = fmt::format("{} reads it too and keeps it in float", reader->second);
+    }
+  }
+
+  std::vector<Group> grouped() const {
+    std::vector<Group> groups;
+    std::multimap<std::size_t, std::size_t> by_source;
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      if (!rows_[i].reason.empty()) continue;
+      ScalePlan plan = plan_scales(float_weight(model_, sites_[i]), options_);
+      const auto [begin, end] = by_source.equal_range(sites_[i].source);
+      const auto known = std::find_if(begin, end, [&](const auto& entry) {
+        const Group& group = groups[entry.second];
+        return same_codes(sites_[group.sites.front()], group.plan, sites_[i], plan);
+      });
+      if (known != end) {
+        groups[known->second].sites.push_back(i);
+      } else {
+        by_source.emplace(sites_[i].source, groups.size());
+        groups.push_back({{i}, std::move(plan)});
+      }
+    }
+    return groups;
+  }
+
+  void check_opsets(const std::vector<Group>& groups) const {
+    for (const Group& group : groups) {
+      const OnnxFloatWeight& site = sites_[group.sites.front()];
+      const std::int64_t wanted = dequantize_opset(group.plan.code_type, true, group.plan.block_size > 0);
+      if (group.plan.block_size == 0 || site.opset >= wanted) continue;
+      fail(ErrorCode::unsupported, model_.path().string(),
+           fmt::format("{} {}: blocks need operator set {}, and the model has {}: convert it with "
+                       "onnx.version_converter, or leave the block size out",
+                       site.op, site.name, wanted, site.opset));
+    }
+  }
+
+  /// Throws: bad_file if the model would be read many times over.
+  void check_work(const std::vector<Group>& groups) const {
+    std::uint64_t n_bytes = 0;
+    for (const Group& group : groups) n_bytes += sites_[group.sites.front()].data.bytes.size();
+    if (!reads_too_often(n_bytes, model_.size_bytes())) return;
+    fail(ErrorCode::bad_file, model_.path().string(),
+         fmt::format("its operators see constants in {} ways: {} bytes would be read of {}", groups.size(), n_bytes,
+                     model_.size_bytes()));
+  }
+
+  OnnxDequantization quantized(const Group& group) {
+    const OnnxFloatWeight& site = sites_[group.sites.front()];
+    const FloatWeight weight = float_weight(model_, site);
+    const CodedWeight coded = code_weight(weight, group.plan, jobs_);
+    for (const std::size_t member : group.sites) record(rows_[member], group, coded, member == group.sites.front());
+    OnnxDequantization edit;
+    for (const std::size_t member : group.sites) edit.readers.push_back({sites_[member].node, sites_[member].input});
+    edit.name = site.data.name;
+    edit.code_type = group.plan.code_type;
+    edit.shape = site.data.shape;
+    edit.codes = [weight, plan = group.plan, scales = coded.scales, jobs = jobs_](const auto& sink) {
+      write_codes(weight, plan, *scales, jobs, sink);
+    };
+    edit.float_type = site.data.dtype;
+    edit.scale_shape = group.plan.scale_shape;
+    // The vectors live as long as what holds them.
+    edit.scale = {coded.scales, &coded.scales->scale};
+    edit.zero_point = {coded.scales, &coded.scales->zero_point};
+    edit.axis = static_cast<std::int64_t>(group.plan.axis.value_or(0));
+    edit.block_size = group.plan.block_size;
+    return edit;
+  }
+
+  void record(QuantizedWeight& row, const Group& group, const CodedWeight& coded, bool first) const {
+    row.outcome = WeightOutcome::quantized;
+    row.type_after = group.plan.code_type;
+    row.bytes_after = first ? group.plan.size_bytes(row.shape) : 0;
+    row.granularity = group.plan.granularity;
+    row.n_scales = coded.scales->scale.size();
+    row.note = group.plan.note;
+    row.sqnr_db = coded.error.sqnr_db();
+    row.worst_sqnr_db = coded.worst_sqnr_db;
+    row.max_error_steps = coded.error.max_steps;
+    row.zero_channels = coded.scales->zero;
+    row.negligible_channels = coded.scales->negligible;
+  }
+
+  /// A stored constant counts in the first row that has it.
+  void count_sources_once() {
+    std::set<std::size_t> counted;
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      if (counted.insert(sites_[i].source).second) continue;
+      rows_[i].bytes_before = 0;
+      if (rows_[i].outcome == WeightOutcome::left) rows_[i].bytes_after = 0;
+    }
+  }
+
+  OnnxModel& model_;
+  const WeightQuantizeOptions& options_;
+  const Progress& progress_;
+  unsigned jobs_;
+  std::vector<OnnxFloatWeight> sites_;
+  std::vector<QuantizedWeight> rows_;
+};
+
+}  // namespace
+
+WeightQuantizeReport quantize_weights_onnx(const fs::path& in, const fs::path& out,
+                                           const WeightQuantizeOptions& options, const Progress& progress) {
+  check(options);
+  OnnxModel model(in);
+  WeightQuantizeReport report;
+  report.input = in.filename().string();
+  report.format = "onnx";
+  report.options = options;
+  report.bytes_before = model.size_bytes();
+  OnnxWeightQuantizer(model, options, progress).run(report);
+  conclude(report, in.string());
+  const bool write = !out.empty() && report.count_below_min_sqnr() == 0;
+  if (progress) progress("writing", 0, 1);
+  report.bytes_after = model.write(write ? out : fs::path(), options.external_data);
+  if (write) report.output = out.filename().string();
+  return report;
+}
+
+}  // namespace weightmill
