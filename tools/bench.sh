@@ -3,7 +3,7 @@
 #   tools/bench.sh [NAME …]   e.g. tools/bench.sh codec pack
 set -euo pipefail
 cd "$(dirname "$0")/.."
-all=(codec encoders pack pack_files squeeze plan simulate fold fold_onnx)
+all=(codec encoders pack pack_files squeeze plan simulate fold fold_onnx quantize_weights)
 names=("$@")
 [ ${#names[@]} -gt 0 ] || names=("${all[@]}")
 for name in "${names[@]}"; do

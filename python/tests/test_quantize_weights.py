@@ -15,7 +15,7 @@ import weightmill
 from onnx_engine import LEVELS, outputs, random_inputs, session
 from onnx_models import model, tensor, value
 from openvino_engine import run_model
-from weight_twin import assert_codes, codes_of, spread, stored_weight
+from weight_twin import assert_codes, assert_searched_codes, codes_of, spread, stored_weight
 
 BUGS = pathlib.Path(__file__).parents[3] / "shared" / "bugs"
 PROGRAM = pathlib.Path(sys.executable).parent / "weightmill"
@@ -91,7 +91,7 @@ MATRICES = ("fc", "fc_turned", "product")
 @pytest.mark.parametrize("opset", [17, 21])
 def test_every_operator_keeps_its_axis(weight_type, opset):
     made, weights = conv_net(np.random.default_rng(1), opset, 8 if opset < 21 else 10)
-    got, report = quantized(made, weight_type=weight_type)
+    got, report = quantized(made, weight_type=weight_type, scale_method="minmax")
     for name, values in weights.items():
         code_type = weight_type if name in MATRICES else weight_type.replace("4", "8")
         assert_codes(got.graph, name, values, code_type, AXES[name])
@@ -129,7 +129,7 @@ def test_blocks_run_along_the_products(weight_type, block):
         helper.make_node("Gemm", ["q", "c_w"], ["y"], name="c", transB=1),
     ]
     made = model(nodes, [tensor(k + "_w", v) for k, v in weights.items()], [value("x", (3, 256))], [value("y", (3, 100))])
-    got, report = quantized(made, weight_type=weight_type, block_size=block)
+    got, report = quantized(made, weight_type=weight_type, block_size=block, scale_method="minmax")
     notes = {row.node: row.note for row in report.weights}
     assert_codes(got.graph, "a", weights["a"].astype(np.float32), weight_type, 0, block)
     if 48 % block == 0:
@@ -139,6 +139,27 @@ def test_blocks_run_along_the_products(weight_type, block):
         assert notes["b"] == f"48 is no multiple of {block}"
     assert_codes(got.graph, "c", weights["c"].astype(np.float32), weight_type, 0)
     assert_runs_as_it_means(got)
+
+
+@pytest.mark.parametrize("weight_type", ["int4", "uint4", "int8", "uint8"])
+@pytest.mark.parametrize("block", [0, 16, 64])
+@pytest.mark.parametrize("turned", [False, True])
+def test_searched_scales_lose_least(weight_type, block, turned):
+    rng = np.random.default_rng(block)
+    weights = (rng.standard_t(4, (128, 600)) * np.exp(rng.normal(0, 1, 600))).astype(np.float32)
+    stored, axes = (weights.T, (0, 1)) if turned else (weights, (1, 0))
+    node = helper.make_node("Gemm", ["x", "w"], ["y"], name="product", transB=int(turned))
+    made = model([node], [tensor("w", stored)], [value("x", (3, 128))], [value("y", (3, 600))])
+    sqnr = {}
+    for method in ("minmax", "mse"):
+        got, report = quantized(made, weight_type=weight_type, block_size=block, scale_method=method)
+        sqnr[method] = report.weights[0].sqnr_db
+    assert_searched_codes(got.graph, "product", stored, weight_type, axes[1] if block else axes[0], block)
+    assert sqnr["mse"] > sqnr["minmax"] + {"int4": 0.5, "uint4": 0.1}.get(weight_type, -1e-6)
+    assert_runs_as_it_means(got)
+    default, _ = quantized(made, weight_type=weight_type, block_size=block)
+    minmax, _ = quantized(made, weight_type=weight_type, block_size=block, scale_method="minmax")
+    assert default == (got if "4" in weight_type else minmax)
 
 
 def test_blocks_need_operator_set_21():
@@ -156,7 +177,7 @@ def test_old_operator_sets(opset, per_channel, weight_type):
     weights = np.random.default_rng(4).normal(0, 1, (64, 24)).astype(np.float32)
     node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
     made = model([node], [tensor("w", weights)], [value("x", (3, 64))], [value("y", (3, 24))], opset, 5)
-    report = weightmill.quantize(made, weights_only=True, weight_type=weight_type, per_channel=per_channel)
+    report = weightmill.quantize(made, weights_only=True, weight_type=weight_type, per_channel=per_channel, scale_method="minmax")
     assert_codes(report.model.graph, "product", weights, weight_type, 1 if per_channel else None)
     default_has_it = opset >= (13 if per_channel else 10) and "4" not in weight_type
     domains = {node.domain for node in report.model.graph.node if node.op_type == "DequantizeLinear"}
@@ -201,11 +222,13 @@ def test_engines_compute_with_the_codes():
             with_file.unlink(missing_ok=True)
 
 
-def test_any_number_of_threads_gives_the_same_file(tmp_path):
-    made, _ = conv_net(np.random.default_rng(7))
-    onnx.save(made, tmp_path / "in.onnx")
+@pytest.mark.parametrize("block", [0, 32])
+def test_any_number_of_threads_gives_the_same_file(tmp_path, block):
+    weights = np.random.default_rng(7).normal(0, 1, (640, 1100)).astype(np.float32)  # several blocks of work
+    onnx.save(one_product(weights=weights), tmp_path / "in.onnx")
     for jobs in (1, 2, 5):
-        weightmill.quantize(tmp_path / "in.onnx", tmp_path / f"{jobs}.onnx", weights_only=True, jobs=jobs)
+        weightmill.quantize(tmp_path / "in.onnx", tmp_path / f"{jobs}.onnx", weights_only=True, jobs=jobs,
+                            weight_type="int4", block_size=block)
     files = [(tmp_path / f"{jobs}.onnx").read_bytes() for jobs in (1, 2, 5)]
     assert files[0] == files[1] == files[2]
 
@@ -418,7 +441,8 @@ def test_dead_channels():
     for weight_type in ("int8", "uint8", "int4", "uint4"):
         got, report = quantized(one_product(weights=weights), weight_type=weight_type)
         codes, scale, zero, _, _ = stored_weight(got.graph, "product")
-        assert np.isfinite(scale).all() and (scale >= np.finfo(np.float32).tiny).all()
+        assert np.isfinite(scale).all() and (np.abs(scale) >= np.finfo(np.float32).tiny).all()
+        assert weight_type == "int4" or (scale > 0).all()
         np.testing.assert_array_equal(codes[:, [2, 4]], 0 if zero is None else np.broadcast_to(zero[[2, 4]], (24, 2)))
         assert (report.weights[0].zero_channels, report.weights[0].negligible_channels) == ([2], [4])
         assert_runs_as_it_means(got)
@@ -445,7 +469,7 @@ def test_extreme_weights():
     weights[:, 2] = np.abs(weights[:, 2])
     weights[:, 3] = -np.abs(weights[:, 3])
     for weight_type in ("int8", "uint8", "int4", "uint4"):
-        got, _ = quantized(one_product(weights=weights), weight_type=weight_type)
+        got, _ = quantized(one_product(weights=weights), weight_type=weight_type, scale_method="minmax")
         assert_codes(got.graph, "product", weights, weight_type, 1)
         stored = numpy_helper.to_array(with_float_weights(got).graph.initializer[-1])
         assert np.isfinite(stored).all()

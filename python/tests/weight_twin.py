@@ -76,6 +76,61 @@ def stored_weight(graph, node_name, input_number=1):
     return arrays[0].astype(np.int32), arrays[1], zero, attributes.get("axis"), attributes.get("block_size", 0)
 
 
+STEPS = {
+    "int4": (8, 7, 7.5, 8.5, 9, 9.5, 10, 10.5, 11, 12, 13, 14),
+    "int8": (127, 128, 132, 136, 140, 146, 152, 160, 170, 180, 195, 210),
+}
+KEPT = (1, 0.96, 0.92, 0.88, 0.84, 0.8, 0.76, 0.72, 0.66, 0.6, 0.54, 0.5)
+
+
+def candidates(weights, weight_type, axis, block):
+    """(scale, zero point) arrays that a search chooses from, of groups that are not dead."""
+    weights = np.asarray(weights, np.float32)
+    for i in range(12):
+        if weight_type in STEPS:
+            low = np.minimum(grouped_extreme(weights, np.min, axis, block), 0)
+            high = np.maximum(grouped_extreme(weights, np.max, axis, block), 0)
+            sign = np.where((weight_type == "int4") & (high > -low), -1, 1)
+            peak = (sign * np.maximum(-low, high)).astype(np.float32)
+            yield peak / np.float32(STEPS[weight_type][i]), np.zeros(peak.shape, np.int32)
+        else:
+            yield scales_of(weights * np.float32(KEPT[i]), weight_type, axis, block)
+
+
+def grouped_extreme(weights, reduce, axis, block):
+    if axis is None:
+        return reduce(weights)
+    if block:
+        shape = list(weights.shape)
+        shape[axis : axis + 1] = [shape[axis] // block, block]
+        return reduce(weights.reshape(shape), axis=axis + 1)
+    return reduce(weights, axis=tuple(i for i in range(weights.ndim) if i != axis))
+
+
+def squared_errors(weights, scale, zero, weight_type, axis, block):
+    """Of each group, and the codes."""
+    first, last = LIMITS[weight_type]
+    s, z = spread(scale, weights.shape, axis, block), spread(zero, weights.shape, axis, block)
+    codes = np.rint(np.clip(weights.astype(np.float32) / s, first - z, last - z))
+    errors = (codes * s.astype(np.float64) - weights) ** 2
+    return grouped_extreme(errors, np.sum, axis, block), (codes + z).astype(np.int32)
+
+
+def assert_searched_codes(graph, node_name, weights, weight_type, axis=None, block=0):
+    """The operator's scales are among the candidates and lose least, but for the rounding of sums; the codes follow."""
+    codes, scale, zero, stored_axis, stored_block = stored_weight(graph, node_name)
+    zero = np.zeros(scale.shape, np.int32) if zero is None else zero
+    assert (stored_axis, stored_block) == (axis, block)
+    got, want_codes = squared_errors(weights, scale, zero, weight_type, axis, block)
+    np.testing.assert_array_equal(codes, want_codes)
+    known = np.zeros(scale.shape, bool)
+    for candidate, candidate_zero in candidates(weights, weight_type, axis, block):
+        errors, _ = squared_errors(weights, candidate, candidate_zero, weight_type, axis, block)
+        assert (got <= errors * (1 + 1e-5)).all()
+        known |= (scale == candidate) & (zero == candidate_zero)
+    assert known.all()
+
+
 def assert_codes(graph, node_name, weights, weight_type, axis=None, block=0, input_number=1):
     """The operator's weights are the twin's, bit for bit."""
     codes, scale, zero, stored_axis, stored_block = stored_weight(graph, node_name, input_number)

@@ -73,6 +73,7 @@ def quantize(
     *,
     weights_only: bool,
     weight_type: str = "int8",
+    scale_method: str = "auto",
     per_channel: bool = True,
     block_size: int = 0,
     op_types: Sequence[str] = (),
@@ -87,7 +88,9 @@ def quantize(
 
     `model`: path of an .onnx file, or an onnx.ModelProto. `output`: where the result is written; None writes nothing,
     and for an object the quantized one is `QuantizeReport.model`. The input is never changed.
-    `weight_type`: "int8" or "int4" (symmetric), "uint8" or "uint4" (with zero points). `block_size`: that many inputs of
+    `weight_type`: "int8" or "int4" (symmetric), "uint8" or "uint4" (with zero points). `scale_method`: "minmax" takes
+    scales from the largest weight, "mse" those with the least squared error among a few; "auto" is mse for 4 bits.
+    `block_size`: that many inputs of
     an output share a scale in matrices, a power of two of at least 16; 0: all of a channel. `op_types`: operators to
     quantize; empty: the usual ones. `exclude`: names of operators, or patterns with * and ?. With a weight below
     `min_sqnr_db` nothing is written. `strict` makes a weight that cannot be quantized an error. `jobs` 0: all cores.
@@ -97,6 +100,7 @@ def quantize(
         raise ValueError("quantize() needs weights_only=True: activations are not quantized yet")
     options = dict(
         weight_type=weight_type,
+        scale_method=scale_method,
         per_channel=per_channel,
         block_size=block_size,
         op_types=list(op_types),

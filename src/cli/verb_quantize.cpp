@@ -19,7 +19,7 @@ namespace {
 struct QuantizeArguments {
   Common common;
   std::string input, output;
-  std::string weight_type = "int8", external_data = "auto";
+  std::string weight_type = "int8", scale_method = "auto", external_data = "auto";
   WeightQuantizeOptions options;
   bool weights_only = false, per_tensor = false, dry_run = false;
 };
@@ -34,6 +34,7 @@ WeightQuantizeReport quantize_input(QuantizeArguments& arguments) {
   }
   WeightQuantizeOptions& options = arguments.options;
   options.weight_type = weight_type(arguments.weight_type);
+  options.scale_method = scale_method(arguments.scale_method);
   options.external_data = external_data(arguments.external_data);
   options.per_channel = !arguments.per_tensor;
   options.jobs = arguments.common.jobs;
@@ -113,6 +114,10 @@ void add_quantize(Verbs& verbs) {
   verb.add_option("--weight-type", arguments->weight_type,
                   "int8 and int4 (symmetric), uint8 and uint4 (with zero points); 4 bits for matrices only")
       ->check(CLI::IsMember({"int8", "uint8", "int4", "uint4"}))
+      ->capture_default_str();
+  verb.add_option("--scale-method", arguments->scale_method,
+                  "Scales from the largest weight (minmax) or with the least squared error (mse); auto: mse for 4 bits")
+      ->check(CLI::IsMember({"auto", "minmax", "mse"}))
       ->capture_default_str();
   verb.add_flag("--per-tensor", arguments->per_tensor, "One scale for a weight, not one for each output channel");
   verb.add_option("--block-size", options.block_size,

@@ -15,7 +15,16 @@ namespace {
 constexpr std::array<std::pair<std::string_view, DType>, 4> kWeightTypes{
     {{"int8", DType::i8}, {"uint8", DType::u8}, {"int4", DType::i4}, {"uint4", DType::u4}}};
 
+constexpr std::array<std::pair<std::string_view, ScaleMethod>, 3> kMethods{
+    {{"auto", ScaleMethod::automatic}, {"minmax", ScaleMethod::minmax}, {"mse", ScaleMethod::mse}}};
+
 }  // namespace
+
+std::string_view name_of(ScaleMethod method) noexcept {
+  return kMethods[static_cast<std::size_t>(method)].first;  // in the enumerators' order
+}
+
+ScaleMethod scale_method(std::string_view word) { return named("scale-method", word, kMethods); }
 
 DType weight_type(std::string_view word) { return named("weight-type", word, kWeightTypes); }
 

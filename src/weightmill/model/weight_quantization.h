@@ -11,9 +11,22 @@
 
 namespace weightmill {
 
+/// How the scale of a group of weights is chosen.  [docs/weight-only.md §2]
+enum class ScaleMethod : std::uint8_t {
+  automatic,  ///< minmax for 8-bit codes, mse for 4-bit ones
+  minmax,     ///< from the largest weight
+  mse,        ///< the one of a few with the least squared error
+};
+
+/// "auto", "minmax", "mse".
+std::string_view name_of(ScaleMethod method) noexcept;
+/// Throws: bad_option for any other word (lists them).
+ScaleMethod scale_method(std::string_view word);
+
 /// How weights become integers while activations stay in floating point.  [docs/weight-only.md]
 struct WeightQuantizeOptions {
   DType weight_type = DType::i8;  ///< int8 and int4 are symmetric, uint8 and uint4 have zero points
+  ScaleMethod scale_method = ScaleMethod::automatic;
   bool per_channel = true;        ///< one scale for each output channel; else one for the tensor
   std::int64_t block_size = 0;    ///< this many products of a sum share a scale: a power of two of at least 16; 0: all
   std::vector<std::string>
@@ -59,7 +72,7 @@ struct QuantizedWeight {
   std::string note;            ///< why the granularity is not the one that was asked for; empty if it is
   double sqnr_db = 0;          ///< signal power over the power of the quantization error; infinite where exact
   double worst_sqnr_db = 0;    ///< of the channel that lost most; as sqnr_db where there is one scale, or blocks
-  double max_error_steps = 0;  ///< max |dequantized - weight| / scale
+  double max_error_steps = 0;  ///< max |dequantized - weight| / |scale|
   std::vector<std::uint64_t> zero_channels;        ///< all weights are 0: scale 1, codes 0
   std::vector<std::uint64_t> negligible_channels;  ///< no float32 scale is small enough for them: the same
 };

@@ -5,8 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <weightmill/base/bits.h>
 #include <weightmill/base/error.h>
+#include <weightmill/base/parallel.h>
 #include <weightmill/fold/quantize_linear.h>
+#include <weightmill/quantize/scale_search.h>
 
 #include "block_stream.h"
 
@@ -37,6 +40,7 @@ struct Worker {
   std::vector<float> x = std::vector<float>(kBlockElements);
   std::vector<WeightRange> ranges;
   std::vector<WeightError> errors;
+  ScaleSearch::Errors candidates;
   std::optional<std::uint64_t> not_finite;
 };
 
@@ -60,6 +64,73 @@ std::vector<WeightRange> ranges_of(const FloatWeight& weight, const ScalePlan& p
     }
   }
   return ranges;
+}
+
+/// The best scales of all groups of a weight, whose errors are added up block by block in order.
+WeightScales searched_together(const FloatWeight& weight, const ScalePlan& plan, const ScaleSearch& search,
+                               std::vector<Worker>& workers) {
+  std::vector<double> totals(search.no_errors().size());
+  const auto read = [&](std::size_t i, std::uint64_t first, std::uint64_t count) {
+    Worker& worker = workers[i];
+    const auto x = std::span(worker.x).first(count);
+    weight.read(first, x);
+    worker.candidates.assign(totals.size(), 0);
+    add_candidate_errors(search, plan.layout, first, x, 0, worker.candidates);
+  };
+  const auto taken = [&](std::size_t i) {
+    for (std::size_t e = 0; e < totals.size(); ++e) totals[e] += static_cast<double>(workers[i].candidates[e]);
+  };
+  for_each_block(n_elements(weight.shape, weight.name), static_cast<unsigned>(workers.size()), read, taken);
+  return search.best(totals);
+}
+
+/// Weights between one change of blocks and the next: they are stored together, and so are their scales.
+struct Stripe {
+  std::uint64_t first = 0, count = 0;  ///< weights
+  std::uint64_t first_scale = 0, n_scales = 0;
+};
+
+/// Searches the scales of one stripe, reading it a piece at a time.
+void search_stripe(const FloatWeight& weight, const ScalePlan& plan, const Stripe& stripe,
+                   std::span<const WeightRange> ranges, Worker& worker, WeightScales& scales) {
+  const ScaleSearch search(ranges.subspan(stripe.first_scale, stripe.n_scales), plan.code_type);
+  worker.candidates.assign(search.no_errors().size(), 0);
+  for (std::uint64_t done = 0; done < stripe.count; done += kBlockElements) {
+    const auto x = std::span(worker.x).first(std::min(kBlockElements, stripe.count - done));
+    weight.read(stripe.first + done, x);
+    add_candidate_errors(search, plan.layout, stripe.first + done, x, stripe.first_scale, worker.candidates);
+  }
+  const WeightScales best = search.best(std::vector<double>(worker.candidates.begin(), worker.candidates.end()));
+  std::ranges::copy(best.scale, scales.scale.begin() + static_cast<std::ptrdiff_t>(stripe.first_scale));
+  std::ranges::copy(best.zero_point, scales.zero_point.begin() + static_cast<std::ptrdiff_t>(stripe.first_scale));
+}
+
+/// The best scales of a weight in blocks: stripe by stripe, as there may be as many scales as would fill the memory with
+/// candidates.
+WeightScales searched_in_stripes(const FloatWeight& weight, const ScalePlan& plan, std::span<const WeightRange> ranges,
+                                 std::vector<Worker>& workers) {
+  WeightScales scales = scales_for(ranges, plan.code_type);
+  const std::uint64_t elements = plan.layout.block * plan.layout.inner;  // rows are whole blocks
+  const std::uint64_t at_once = std::max<std::uint64_t>(1, kBlockElements / elements);
+  const std::uint64_t n_stripes = ceil_to(plan.n_scales() / plan.layout.inner, at_once) / at_once;
+  for (std::uint64_t begin = 0; begin < n_stripes; begin += workers.size()) {
+    const std::size_t n = std::min<std::uint64_t>(workers.size(), n_stripes - begin);
+    parallel_for(n, static_cast<unsigned>(workers.size()), [&](std::size_t i) {
+      const std::uint64_t block = (begin + i) * at_once;
+      const std::uint64_t n_blocks = std::min(at_once, plan.n_scales() / plan.layout.inner - block);
+      const Stripe stripe{block * elements, n_blocks * elements, block * plan.layout.inner,
+                          n_blocks * plan.layout.inner};
+      search_stripe(weight, plan, stripe, ranges, workers[i], scales);
+    });
+  }
+  return scales;
+}
+
+WeightScales scales_of(const FloatWeight& weight, const ScalePlan& plan, std::vector<Worker>& workers) {
+  const std::vector<WeightRange> ranges = ranges_of(weight, plan, workers);
+  if (!plan.search) return scales_for(ranges, plan.code_type);
+  if (plan.block_size > 0) return searched_in_stripes(weight, plan, ranges, workers);
+  return searched_together(weight, plan, ScaleSearch(ranges, plan.code_type), workers);
 }
 
 /// Errors of each channel, or of all weights together: sums of floats, added up block by block in order.
@@ -129,6 +200,8 @@ ScalePlan plan_scales(const FloatWeight& weight, const WeightQuantizeOptions& op
   ScalePlan plan;
   plan.granularity = "per tensor";
   plan.code_type = weight.block_axis ? options.weight_type : eight_bit(options.weight_type);
+  const ScaleMethod usual = size_bits(plan.code_type) == 4 ? ScaleMethod::mse : ScaleMethod::minmax;
+  plan.search = (options.scale_method == ScaleMethod::automatic ? usual : options.scale_method) == ScaleMethod::mse;
   const std::int64_t block = options.block_size;
   if (block > 0 && weight.block_axis && weight.shape[*weight.block_axis] % block == 0) {
     set_blocks(plan, weight, block);
@@ -146,7 +219,7 @@ ScalePlan plan_scales(const FloatWeight& weight, const WeightQuantizeOptions& op
 CodedWeight code_weight(const FloatWeight& weight, const ScalePlan& plan, unsigned jobs) {
   std::vector<Worker> workers(jobs);
   CodedWeight coded;
-  coded.scales = std::make_shared<WeightScales>(scales_for(ranges_of(weight, plan, workers), plan.code_type));
+  coded.scales = std::make_shared<WeightScales>(scales_of(weight, plan, workers));
   const std::vector<WeightError> errors = errors_of(weight, plan, *coded.scales, workers);
   coded.worst_sqnr_db = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < errors.size(); ++i) {

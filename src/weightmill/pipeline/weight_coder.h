@@ -28,6 +28,7 @@ struct FloatWeight {
 /// Which weights share a scale, and what type their codes have.  [docs/weight-only.md §1]
 struct ScalePlan {
   DType code_type = DType::i8;
+  bool search = false;              ///< for the scales with the least squared error
   std::optional<std::size_t> axis;  ///< nothing: one scale
   std::int64_t block_size = 0;      ///< 0: not blocked
   ScaleLayout layout;
@@ -51,7 +52,7 @@ struct CodedWeight {
   double worst_sqnr_db = 0;  ///< of the channel that loses most, dead ones apart; infinite where none loses
 };
 
-/// Reads the weight twice, for the scales and for the error.
+/// Reads the weight for its ranges, once more where scales are searched for, and for the error.
 /// Throws: bad_file if a weight is NaN or infinite (names it).
 CodedWeight code_weight(const FloatWeight& weight, const ScalePlan& plan, unsigned jobs);
 

@@ -80,7 +80,7 @@ float dequantized(std::uint16_t code, std::int32_t zero_point, float scale, bool
 
 WeightError error_of(float x, float back, float scale) {
   const double difference = static_cast<double>(back) - x;
-  return {static_cast<double>(x) * x, difference * difference, std::abs(difference) / scale};
+  return {static_cast<double>(x) * x, difference * difference, std::abs(difference / scale)};
 }
 
 /// The error of a run of weights with one scale.
@@ -100,7 +100,7 @@ WeightError error_of_run(std::span<const float> x, std::span<const std::uint16_t
   for (std::size_t lane = 0; i < x.size(); ++i, ++lane) add(lane, i);
   WeightError error;
   for (std::size_t lane = 0; lane < kLanes; ++lane)
-    error.merge({signal[lane], noise[lane], largest[lane] / static_cast<double>(scale)});
+    error.merge({signal[lane], noise[lane], largest[lane] / std::abs(static_cast<double>(scale))});
   return error;
 }
 
@@ -125,16 +125,23 @@ std::optional<std::size_t> widen(const ScaleLayout& layout, std::uint64_t first,
   return std::nullopt;
 }
 
+WeightGrid grid_of(const WeightRange& range, DType code_type) {
+  WeightGrid grid;
+  const float step = step_of(range, code_type);
+  grid.usable = step >= std::numeric_limits<float>::min();
+  if (!grid.usable) return grid;
+  if (!is_signed_integer(code_type)) grid.zero_point = zero_point_of(range, step, code_type);
+  grid.scale = without_overflow(step, grid.zero_point, code_type);
+  return grid;
+}
+
 WeightScales scales_for(std::span<const WeightRange> ranges, DType code_type) {
   WeightScales scales;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    const float step = step_of(ranges[i], code_type);
-    const bool usable = step >= std::numeric_limits<float>::min();
-    const bool has_zero = usable && !is_signed_integer(code_type);
-    const std::int32_t zero_point = has_zero ? zero_point_of(ranges[i], step, code_type) : 0;
-    scales.scale.push_back(usable ? without_overflow(step, zero_point, code_type) : 1.0F);
-    if (!is_signed_integer(code_type)) scales.zero_point.push_back(zero_point);
-    if (!usable) (ranges[i].low == 0 && ranges[i].high == 0 ? scales.zero : scales.negligible).push_back(i);
+    const WeightGrid grid = grid_of(ranges[i], code_type);
+    scales.scale.push_back(grid.scale);
+    if (!is_signed_integer(code_type)) scales.zero_point.push_back(grid.zero_point);
+    if (!grid.usable) (ranges[i].low == 0 && ranges[i].high == 0 ? scales.zero : scales.negligible).push_back(i);
   }
   return scales;
 }

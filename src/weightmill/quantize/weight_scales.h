@@ -21,6 +21,18 @@ struct WeightRange {
 std::optional<std::size_t> widen(const ScaleLayout& layout, std::uint64_t first, std::span<const float> x,
                                  std::span<WeightRange> ranges);
 
+/// The scale and the zero point of one group of weights.
+struct WeightGrid {
+  float scale = 1;
+  std::int32_t zero_point = 0;
+  bool usable = false;  ///< else float32 has no normal number for the scale; 1 and 0 stand in
+};
+
+/// Signed `code_type`: symmetric, scale = max|w| / (2^(bits-1) - 1), the lowest code stays unused. Unsigned: the range
+/// from low to high in 2^bits - 1 steps, 0 at a code. Each in float32, as docs/weight-only.md §2 writes it.
+/// Requires: int8, uint8, int4 or uint4; a finite range.
+WeightGrid grid_of(const WeightRange& range, DType code_type);
+
 /// Scales and zero points for weights:  weight ~ (code - zero_point) * scale.
 struct WeightScales {
   std::vector<float> scale;               ///< normal float32 numbers above 0
@@ -29,16 +41,14 @@ struct WeightScales {
   std::vector<std::uint64_t> negligible;  ///< scales that float32 has no normal number for: 1, and all codes are 0
 };
 
-/// Signed `code_type`: symmetric, scale = max|w| / (2^(bits-1) - 1), the lowest code stays unused. Unsigned: the range
-/// from low to high in 2^bits - 1 steps, 0 at a code. Each in float32, as docs/weight-only.md §2 writes it.
-/// Requires: int8, uint8, int4 or uint4; finite ranges.
+/// grid_of() each range.
 WeightScales scales_for(std::span<const WeightRange> ranges, DType code_type);
 
 /// What codes lose.
 struct WeightError {
   double signal = 0;     ///< sum of weight^2
   double noise = 0;      ///< sum of (dequantized - weight)^2
-  double max_steps = 0;  ///< max |dequantized - weight| / scale
+  double max_steps = 0;  ///< max |dequantized - weight| / |scale|
 
   void merge(const WeightError& other) noexcept {
     signal += other.signal;

@@ -43,6 +43,7 @@ nlohmann::ordered_json to_json(const WeightQuantizeReport& report) {
   json["output"] = report.output;
   json["format"] = report.format;
   json["weight_type"] = name_of(report.options.weight_type);
+  json["scale_method"] = name_of(report.options.scale_method);
   json["per_channel"] = report.options.per_channel;
   json["block_size"] = report.options.block_size;
   json["min_sqnr_db"] = report.options.min_sqnr_db;
