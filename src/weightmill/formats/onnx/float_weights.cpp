@@ -143,9 +143,21 @@ class FloatWeightReader {
   std::string reason_of(int value, const NotConstant& found) const {
     if (!found.reason.empty()) return found.reason;
     if (!computed_[static_cast<std::size_t>(value)]) return "";
-    const NodeProto& maker = index_.node({index_.value(value).scope, index_.value(value).index});
-    if (maker.op_type() == "DequantizeLinear") return "";  // integers already, or a matter for `fold`
-    return fmt::format("{} computes it from constants: have them folded first", maker.op_type());
+    const std::string& op = maker_of(value).op_type();
+    if (op == "DequantizeLinear") return "";  // integers already, or a matter for `fold`
+    return fmt::format("{} computes it from constants: have them folded first", op);
+  }
+
+  /// The node that makes a computed value, before those that pass it on.
+  const NodeProto& maker_of(int value) const {
+    while (true) {
+      const NodeRef ref{index_.value(value).scope, index_.value(value).index};
+      const NodeProto& node = index_.node(ref);
+      if (!passes_constants(node) || node.input().empty() || node.input(0).empty()) return node;
+      const int before = index_.resolve(ref.scope, node.input(0));  // ends: the index has refused cycles
+      if (index_.value(before).origin != Origin::node) return node;
+      value = before;
+    }
   }
 
   std::vector<std::string> nodes_behind(int value) const {
