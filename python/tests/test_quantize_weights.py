@@ -303,16 +303,19 @@ def test_a_weight_computed_from_constants_stays():
     assert_left(made, "Mul computes it from constants: have them folded first")
 
 
-def test_a_weight_that_a_caller_may_replace_stays():
+def test_weights_that_are_inputs_too_become_constants():
+    """Old exporters list all initialisers; engines then compute everything in float."""
     made = one_product()
     made.graph.input.append(value("w", (24, 16)))
-    assert_left(made, "a caller may replace w")
+    got, report = quantized(made)
+    assert [entry.name for entry in got.graph.input] == ["x"]
+    assert report.notes == ["weights that were inputs too, and that no caller can replace any more: 1"]
+    assert_runs_as_it_means(got)
     made.ir_version = 3
     del made.opset_import[:]
     made.opset_import.append(helper.make_opsetid("", 13))
-    got, _ = quantized(made)
-    names = [entry.name for entry in got.graph.input]
-    assert names == ["x", "w_quantized", "w_scale"]
+    got, report = quantized(made)
+    assert [entry.name for entry in got.graph.input] == ["x", "w_quantized", "w_scale"] and report.notes == []
     assert_runs_as_it_means(got, {"x": np.ones((2, 24), np.float32)})
 
 

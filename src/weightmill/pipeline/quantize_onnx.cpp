@@ -84,6 +84,7 @@ class OnnxWeightQuantizer {
       report.n_folded_chains += sites_[groups[i].sites.front()].via.empty() ? 0 : 1;
     }
     model_.dequantize_weights(edits);
+    note_inputs(groups, report);
     count_sources_once();
     report.weights = std::move(rows_);
   }
@@ -190,6 +191,17 @@ class OnnxWeightQuantizer {
     row.max_error_steps = coded.error.max_steps;
     row.zero_channels = coded.scales->zero;
     row.negligible_channels = coded.scales->negligible;
+  }
+
+  void note_inputs(const std::vector<Group>& groups, WeightQuantizeReport& report) const {
+    std::set<std::size_t> inputs;
+    for (const Group& group : groups) {
+      const OnnxFloatWeight& site = sites_[group.sites.front()];
+      if (site.was_input) inputs.insert(site.source);
+    }
+    if (inputs.empty()) return;
+    report.notes.push_back(
+        fmt::format("weights that were inputs too, and that no caller can replace any more: {}", inputs.size()));
   }
 
   /// A stored constant counts in the first row that has it.

@@ -29,6 +29,9 @@ class Constants {
   /// Throws: bad_file if the stored data does not fit its shape, or a permutation its rank.
   std::variant<OnnxConstant, NotConstant> resolve(int value) const;
 
+  /// As `ir_version`: takes initialisers for constants whoever may replace them.
+  static constexpr std::int64_t kNoneReplaceable = 0;
+
  private:
   bool replaceable(const Value& value) const { return value.also_input && ir_version_ >= 4; }
 

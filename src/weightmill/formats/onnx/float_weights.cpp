@@ -131,6 +131,7 @@ class FloatWeightReader {
       weight.data = std::move(*constant);
       weight.source = static_cast<std::size_t>(index_.source_of(value));
       weight.via = nodes_behind(value);
+      weight.was_input = model_.ir_version() >= 4 && index_.value(static_cast<int>(weight.source)).also_input;
       return weight;
     }
     weight.left_reason = reason_of(value, std::get<NotConstant>(found));
@@ -252,7 +253,7 @@ class ReaderWalk {
 
 std::vector<OnnxFloatWeight> OnnxModel::float_weights() const {
   const GraphIndex index = impl_->index();
-  const Constants constants(index, impl_->payloads, impl_->proto.ir_version());
+  const Constants constants(index, impl_->payloads, Constants::kNoneReplaceable);
   const FloatWeightReader reader(impl_->proto, index, constants);
   std::vector<OnnxFloatWeight> weights;
   std::size_t number = 0;

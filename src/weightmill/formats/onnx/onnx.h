@@ -78,6 +78,7 @@ struct OnnxFloatWeight {
   std::string name;        ///< the operator's name, or its output's where it has none
   std::string op;          ///< e.g. "Conv"
   OnnxConstant data;       ///< as the operator sees it
+  bool was_input = false;        ///< it is an input of the model too, which a caller could replace (version 4 or later)
   std::vector<std::string> via;  ///< Constant, Cast, Identity and Transpose nodes between, from the operator backwards
   std::int64_t opset = 0;                   ///< of the default domain, where the operator stands
   std::optional<std::size_t> channel_axis;  ///< of `data`: the output channels; nothing: no axis has one scale for each
