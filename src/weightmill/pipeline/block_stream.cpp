@@ -6,8 +6,9 @@ namespace weightmill {
 
 BlockResult stream_codes(const ConstantFold& fold, unsigned jobs,
                          const std::function<void(std::span<const std::uint8_t>)>& sink) {
-  std::vector<std::vector<std::uint8_t>> buffers(jobs);
-  std::vector<BlockResult> results(jobs);
+  const std::size_t slots = slots_for(jobs);
+  std::vector<std::vector<std::uint8_t>> buffers(slots);
+  std::vector<BlockResult> results(slots);
   BlockResult total;
   const auto make = [&](std::size_t i, std::uint64_t first, std::uint64_t count) {
     buffers[i].resize(code_bytes(fold.code_type(), count));
@@ -17,7 +18,7 @@ BlockResult stream_codes(const ConstantFold& fold, unsigned jobs,
     total.merge(results[i]);
     sink(buffers[i]);
   };
-  for_each_block(n_elements(fold.shape(), "codes"), jobs, make, take);
+  for_each_block(n_elements(fold.shape(), "codes"), jobs, slots, make, take);
   return total;
 }
 

@@ -35,8 +35,8 @@ std::string position_of(const Shape& shape, std::uint64_t element) {
                    to_string(weight.shape), value));
 }
 
-/// What one thread has read, kept from block to block.
-struct Worker {
+/// What a block of weights is read into and what comes of it; used again for later blocks.
+struct Slot {
   std::vector<float> x = std::vector<float>(kBlockElements);
   std::vector<WeightRange> ranges;
   std::vector<WeightError> errors;
@@ -44,113 +44,153 @@ struct Worker {
   std::optional<std::uint64_t> not_finite;
 };
 
-std::vector<WeightRange> ranges_of(const FloatWeight& weight, const ScalePlan& plan, std::vector<Worker>& workers) {
-  for (Worker& worker : workers) worker.ranges.assign(plan.n_scales(), {});
-  const auto read = [&](std::size_t i, std::uint64_t first, std::uint64_t count) {
-    Worker& worker = workers[i];
-    const auto x = std::span(worker.x).first(count);
-    weight.read(first, x);
-    const auto bad = widen(plan.layout, first, x, worker.ranges);
-    if (bad) worker.not_finite = first + *bad;
-  };
-  const auto taken = [&](std::size_t i) {
-    if (workers[i].not_finite) refuse(weight, *workers[i].not_finite);
-  };
-  for_each_block(n_elements(weight.shape, weight.name), static_cast<unsigned>(workers.size()), read, taken);
-  std::vector<WeightRange> ranges = std::move(workers.front().ranges);
-  for (const Worker& worker : std::span(workers).subspan(1)) {  // the least of all, in whatever order
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
-      ranges[i] = {std::min(ranges[i].low, worker.ranges[i].low), std::max(ranges[i].high, worker.ranges[i].high)};
-    }
-  }
-  return ranges;
-}
-
-/// The best scales of all groups of a weight, whose errors are added up block by block in order.
-WeightScales searched_together(const FloatWeight& weight, const ScalePlan& plan, const ScaleSearch& search,
-                               std::vector<Worker>& workers) {
-  std::vector<double> totals(search.no_errors().size());
-  const auto read = [&](std::size_t i, std::uint64_t first, std::uint64_t count) {
-    Worker& worker = workers[i];
-    const auto x = std::span(worker.x).first(count);
-    weight.read(first, x);
-    worker.candidates.assign(totals.size(), 0);
-    add_candidate_errors(search, plan.layout, first, x, 0, worker.candidates);
-  };
-  const auto taken = [&](std::size_t i) {
-    for (std::size_t e = 0; e < totals.size(); ++e) totals[e] += static_cast<double>(workers[i].candidates[e]);
-  };
-  for_each_block(n_elements(weight.shape, weight.name), static_cast<unsigned>(workers.size()), read, taken);
-  return search.best(totals);
-}
-
 /// Weights between one change of blocks and the next: they are stored together, and so are their scales.
 struct Stripe {
   std::uint64_t first = 0, count = 0;  ///< weights
   std::uint64_t first_scale = 0, n_scales = 0;
 };
 
-/// Searches the scales of one stripe, reading it a piece at a time.
-void search_stripe(const FloatWeight& weight, const ScalePlan& plan, const Stripe& stripe,
-                   std::span<const WeightRange> ranges, Worker& worker, WeightScales& scales) {
-  const ScaleSearch search(ranges.subspan(stripe.first_scale, stripe.n_scales), plan.code_type);
-  worker.candidates.assign(search.no_errors().size(), 0);
-  for (std::uint64_t done = 0; done < stripe.count; done += kBlockElements) {
-    const auto x = std::span(worker.x).first(std::min(kBlockElements, stripe.count - done));
-    weight.read(stripe.first + done, x);
-    add_candidate_errors(search, plan.layout, stripe.first + done, x, stripe.first_scale, worker.candidates);
-  }
-  const WeightScales best = search.best(std::vector<double>(worker.candidates.begin(), worker.candidates.end()));
-  std::ranges::copy(best.scale, scales.scale.begin() + static_cast<std::ptrdiff_t>(stripe.first_scale));
-  std::ranges::copy(best.zero_point, scales.zero_point.begin() + static_cast<std::ptrdiff_t>(stripe.first_scale));
-}
+/// Reads a weight, several times, on several threads.
+class WeightPasses {
+ public:
+  WeightPasses(const FloatWeight& weight, const ScalePlan& plan, unsigned jobs)
+      : weight_(weight),
+        plan_(plan),
+        jobs_(jobs),
+        n_weights_(n_elements(weight.shape, weight.name)),
+        slots_(plan.block_size > 0 ? slots_for(jobs) : slots_that_fit(plan.n_scales(), jobs)) {}
 
-/// The best scales of a weight in blocks: stripe by stripe, as there may be as many scales as would fill the memory with
-/// candidates.
-WeightScales searched_in_stripes(const FloatWeight& weight, const ScalePlan& plan, std::span<const WeightRange> ranges,
-                                 std::vector<Worker>& workers) {
-  WeightScales scales = scales_for(ranges, plan.code_type);
-  const std::uint64_t elements = plan.layout.block * plan.layout.inner;  // rows are whole blocks
-  const std::uint64_t at_once = std::max<std::uint64_t>(1, kBlockElements / elements);
-  const std::uint64_t n_stripes = ceil_to(plan.n_scales() / plan.layout.inner, at_once) / at_once;
-  for (std::uint64_t begin = 0; begin < n_stripes; begin += workers.size()) {
-    const std::size_t n = std::min<std::uint64_t>(workers.size(), n_stripes - begin);
-    parallel_for(n, static_cast<unsigned>(workers.size()), [&](std::size_t i) {
-      const std::uint64_t block = (begin + i) * at_once;
-      const std::uint64_t n_blocks = std::min(at_once, plan.n_scales() / plan.layout.inner - block);
-      const Stripe stripe{block * elements, n_blocks * elements, block * plan.layout.inner,
-                          n_blocks * plan.layout.inner};
-      search_stripe(weight, plan, stripe, ranges, workers[i], scales);
+  WeightScales scales() {
+    if (plan_.block_size > 0) return scales_in_stripes();
+    const std::vector<WeightRange> ranges = ranges_together();
+    return plan_.search ? searched_together(ScaleSearch(ranges, plan_.code_type)) : scales_for(ranges, plan_.code_type);
+  }
+
+  /// Errors of each channel, or of all weights together: sums of floats, added up block by block in order.
+  std::vector<WeightError> errors(const WeightScales& scales) {
+    const bool per_channel = plan_.axis && plan_.block_size == 0;
+    std::vector<WeightError> errors(per_channel ? plan_.n_scales() : 1);
+    const auto read = [&](Slot& slot, std::uint64_t first, std::span<const float> x) {
+      slot.errors.assign(errors.size(), {});
+      add_error(plan_.layout, scales, plan_.code_type, first, x, slot.errors);
+    };
+    for_each_slot(read, [&](const Slot& slot) {
+      for (std::size_t e = 0; e < errors.size(); ++e) errors[e].merge(slot.errors[e]);
     });
+    return errors;
   }
-  return scales;
-}
 
-WeightScales scales_of(const FloatWeight& weight, const ScalePlan& plan, std::vector<Worker>& workers) {
-  const std::vector<WeightRange> ranges = ranges_of(weight, plan, workers);
-  if (!plan.search) return scales_for(ranges, plan.code_type);
-  if (plan.block_size > 0) return searched_in_stripes(weight, plan, ranges, workers);
-  return searched_together(weight, plan, ScaleSearch(ranges, plan.code_type), workers);
-}
+ private:
+  /// Each slot holds candidates and errors of all channels: in all, they may take some 32 MiB, or one slot a thread.
+  static std::size_t slots_that_fit(std::uint64_t n_scales, unsigned jobs) {
+    constexpr std::uint64_t kBytes =
+        sizeof(WeightError) + sizeof(WeightRange) + ScaleSearch::kCandidates * sizeof(float);
+    const std::uint64_t fit = (std::uint64_t{32} << 20) / (kBytes * std::max<std::uint64_t>(n_scales, 1));
+    return std::clamp<std::uint64_t>(fit, jobs, slots_for(jobs));
+  }
 
-/// Errors of each channel, or of all weights together: sums of floats, added up block by block in order.
-std::vector<WeightError> errors_of(const FloatWeight& weight, const ScalePlan& plan, const WeightScales& scales,
-                                   std::vector<Worker>& workers) {
-  const bool per_channel = plan.axis && plan.block_size == 0;
-  std::vector<WeightError> errors(per_channel ? plan.n_scales() : 1);
-  const auto read = [&](std::size_t i, std::uint64_t first, std::uint64_t count) {
-    Worker& worker = workers[i];
-    const auto x = std::span(worker.x).first(count);
-    weight.read(first, x);
-    worker.errors.assign(errors.size(), {});
-    add_error(plan.layout, scales, plan.code_type, first, x, worker.errors);
-  };
-  const auto taken = [&](std::size_t i) {
-    for (std::size_t e = 0; e < errors.size(); ++e) errors[e].merge(workers[i].errors[e]);
-  };
-  for_each_block(n_elements(weight.shape, weight.name), static_cast<unsigned>(workers.size()), read, taken);
-  return errors;
-}
+  template <class Read, class Take>
+  void for_each_slot(const Read& read, const Take& take) {
+    const auto make = [&](std::size_t i, std::uint64_t first, std::uint64_t count) {
+      const auto x = std::span(slots_[i].x).first(count);
+      weight_.read(first, x);
+      read(slots_[i], first, x);
+    };
+    for_each_block(n_weights_, jobs_, slots_.size(), make, [&](std::size_t i) { take(slots_[i]); });
+  }
+
+  std::vector<WeightRange> ranges_together() {
+    std::vector<WeightRange> ranges(plan_.n_scales());
+    for (Slot& slot : slots_) slot.ranges.assign(ranges.size(), {});
+    const auto read = [&](Slot& slot, std::uint64_t first, std::span<const float> x) {
+      const auto bad = widen(plan_.layout, first, x, slot.ranges);
+      if (bad) slot.not_finite = first + *bad;
+    };
+    for_each_slot(read, [&](const Slot& slot) {
+      if (slot.not_finite) refuse(weight_, *slot.not_finite);
+    });
+    for (const Slot& slot : slots_) {  // the least of all, in whatever order
+      for (std::size_t i = 0; i < ranges.size(); ++i) {
+        ranges[i] = {std::min(ranges[i].low, slot.ranges[i].low), std::max(ranges[i].high, slot.ranges[i].high)};
+      }
+    }
+    return ranges;
+  }
+
+  WeightScales searched_together(const ScaleSearch& search) {
+    std::vector<double> totals(search.no_errors().size());
+    const auto read = [&](Slot& slot, std::uint64_t first, std::span<const float> x) {
+      slot.candidates.assign(totals.size(), 0);
+      add_candidate_errors(search, plan_.layout, first, x, 0, slot.candidates);
+    };
+    for_each_slot(read, [&](const Slot& slot) {
+      for (std::size_t e = 0; e < totals.size(); ++e) totals[e] += static_cast<double>(slot.candidates[e]);
+    });
+    return search.best(totals);
+  }
+
+  /// Scales of blocks, stripe by stripe: there may be so many that ranges and candidates of all would fill the memory.
+  WeightScales scales_in_stripes() {
+    const std::uint64_t inner = plan_.layout.inner, n_rows = plan_.n_scales() / inner;
+    const std::uint64_t row_weights = plan_.layout.block * inner;
+    const std::uint64_t at_once = std::max<std::uint64_t>(1, kBlockElements / row_weights);
+    WeightScales scales;
+    scales.scale.resize(plan_.n_scales());
+    if (!is_signed_integer(plan_.code_type)) scales.zero_point.resize(plan_.n_scales());
+    for (std::uint64_t begin = 0; begin < n_rows; begin += at_once * slots_.size()) {
+      const std::uint64_t end = std::min(n_rows, begin + at_once * slots_.size());
+      const std::size_t n = ceil_to(end - begin, at_once) / at_once;
+      std::vector<WeightScales> parts(n);
+      const auto stripe_of = [&](std::size_t i) {
+        const std::uint64_t row = begin + i * at_once, rows = std::min(at_once, end - row);
+        return Stripe{row * row_weights, rows * row_weights, row * inner, rows * inner};
+      };
+      parallel_for(n, jobs_, [&](std::size_t i) { parts[i] = scales_of_stripe(stripe_of(i), slots_[i]); });
+      for (std::size_t i = 0; i < n; ++i) put(parts[i], stripe_of(i).first_scale, scales, slots_[i]);
+    }
+    return scales;
+  }
+
+  /// visit(first, x) for the weights of a stripe, a piece at a time.
+  template <class Visit>
+  void read_stripe(const Stripe& stripe, Slot& slot, const Visit& visit) const {
+    for (std::uint64_t done = 0; done < stripe.count; done += kBlockElements) {
+      const auto x = std::span(slot.x).first(std::min(kBlockElements, stripe.count - done));
+      weight_.read(stripe.first + done, x);
+      visit(stripe.first + done, x);
+    }
+  }
+
+  WeightScales scales_of_stripe(const Stripe& stripe, Slot& slot) const {
+    slot.ranges.assign(stripe.n_scales, {});
+    read_stripe(stripe, slot, [&](std::uint64_t first, std::span<const float> x) {
+      const auto bad = widen(plan_.layout, first, x, slot.ranges, stripe.first_scale);
+      if (bad && !slot.not_finite) slot.not_finite = first + *bad;
+    });
+    if (!plan_.search || slot.not_finite) return scales_for(slot.ranges, plan_.code_type);
+    const ScaleSearch search(slot.ranges, plan_.code_type);
+    slot.candidates.assign(search.no_errors().size(), 0);
+    read_stripe(stripe, slot, [&](std::uint64_t first, std::span<const float> x) {
+      add_candidate_errors(search, plan_.layout, first, x, stripe.first_scale, slot.candidates);
+    });
+    return search.best(std::vector<double>(slot.candidates.begin(), slot.candidates.end()));
+  }
+
+  void put(const WeightScales& part, std::uint64_t first_scale, WeightScales& scales, const Slot& slot) const {
+    if (slot.not_finite) refuse(weight_, *slot.not_finite);
+    const auto first = static_cast<std::ptrdiff_t>(first_scale);
+    std::ranges::copy(part.scale, scales.scale.begin() + first);
+    std::ranges::copy(part.zero_point, scales.zero_point.begin() + (part.zero_point.empty() ? 0 : first));
+    for (const std::uint64_t dead : part.zero) scales.zero.push_back(first_scale + dead);
+    for (const std::uint64_t dead : part.negligible) scales.negligible.push_back(first_scale + dead);
+  }
+
+  const FloatWeight& weight_;
+  const ScalePlan& plan_;
+  unsigned jobs_;
+  std::uint64_t n_weights_;
+  std::vector<Slot> slots_;
+};
 
 /// The operation whose codes these are.
 QuantizeLinear operation_of(const FloatWeight& weight, const ScalePlan& plan, const WeightScales& scales) {
@@ -217,10 +257,10 @@ ScalePlan plan_scales(const FloatWeight& weight, const WeightQuantizeOptions& op
 }
 
 CodedWeight code_weight(const FloatWeight& weight, const ScalePlan& plan, unsigned jobs) {
-  std::vector<Worker> workers(jobs);
+  WeightPasses passes(weight, plan, jobs);
   CodedWeight coded;
-  coded.scales = std::make_shared<WeightScales>(scales_of(weight, plan, workers));
-  const std::vector<WeightError> errors = errors_of(weight, plan, *coded.scales, workers);
+  coded.scales = std::make_shared<WeightScales>(passes.scales());
+  const std::vector<WeightError> errors = passes.errors(*coded.scales);
   coded.worst_sqnr_db = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < errors.size(); ++i) {
     coded.error.merge(errors[i]);

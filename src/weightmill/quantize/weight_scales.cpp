@@ -107,7 +107,7 @@ WeightError error_of_run(std::span<const float> x, std::span<const std::uint16_t
 }  // namespace
 
 std::optional<std::size_t> widen(const ScaleLayout& layout, std::uint64_t first, std::span<const float> x,
-                                 std::span<WeightRange> ranges) {
+                                 std::span<WeightRange> ranges, std::uint64_t first_scale) {
   if (!all_finite(x)) {
     const auto bad = std::find_if_not(x.begin(), x.end(), [](float value) { return std::isfinite(value); });
     return static_cast<std::size_t>(bad - x.begin());
@@ -116,9 +116,9 @@ std::optional<std::size_t> widen(const ScaleLayout& layout, std::uint64_t first,
     const ScaleRun run = run_at(layout, first + done, x.size() - done);
     const auto part = x.subspan(done, run.count);
     if (run.advances) {
-      widen_each(ranges.subspan(run.scale, run.count), part);
+      widen_each(ranges.subspan(run.scale - first_scale, run.count), part);
     } else {
-      ranges[run.scale] = widened(ranges[run.scale], part);
+      ranges[run.scale - first_scale] = widened(ranges[run.scale - first_scale], part);
     }
     done += run.count;
   }

@@ -16,10 +16,11 @@ struct WeightRange {
   float high = 0;
 };
 
-/// Widens the ranges to weights [first, first + x.size()) of a tensor. `ranges`: one for each scale of `layout`.
+/// Widens the ranges to weights [first, first + x.size()) of a tensor. `ranges`: one for each scale of `layout`, from
+/// `first_scale` on.
 /// Returns the position in `x` of the first one that is NaN or infinite, if there is one; ranges mean nothing then.
 std::optional<std::size_t> widen(const ScaleLayout& layout, std::uint64_t first, std::span<const float> x,
-                                 std::span<WeightRange> ranges);
+                                 std::span<WeightRange> ranges, std::uint64_t first_scale = 0);
 
 /// The scale and the zero point of one group of weights.
 struct WeightGrid {
