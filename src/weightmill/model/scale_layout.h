@@ -54,4 +54,15 @@ inline ScaleRun run_at(const ScaleLayout& layout, std::uint64_t index, std::uint
   return {0, std::min(limit, end - along), block, false};
 }
 
+/// How many rows from element `index` on have the same scales, and lie within `limit` elements. `count`: of the run that
+/// begins there, whose scales advance; where it is no whole row, there is one.
+inline std::uint64_t rows_alike(const ScaleLayout& layout, std::uint64_t index, std::uint64_t count,
+                                std::uint64_t limit) {
+  const std::uint64_t row = layout.per_inner ? layout.inner : layout.length;
+  if (index % row != 0 || count != row) return 1;
+  const std::uint64_t along = index / layout.inner % layout.length;
+  const std::uint64_t left = std::min(layout.block - along % layout.block, layout.length - along);
+  return layout.per_inner ? std::min(left, limit / row) : limit / row;
+}
+
 }  // namespace weightmill

@@ -1,7 +1,11 @@
 #include "scale_search.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
+
+#include <weightmill/kernels/step_errors.h>
 
 namespace weightmill {
 namespace {
@@ -15,43 +19,13 @@ constexpr std::array<float, kN> kSteps8{127, 128, 132, 136, 140, 146, 152, 160, 
 /// For codes with zero points: how much of the range stays.
 constexpr std::array<float, kN> kKept{1, 0.96F, 0.92F, 0.88F, 0.84F, 0.8F, 0.76F, 0.72F, 0.66F, 0.6F, 0.54F, 0.5F};
 
-/// Rounds |x| < 2^22 to the nearest integer, ties to even.
-float rounded(float x) {
-  constexpr float kMagic = 0x1.8p23F;
-  return (x + kMagic) - kMagic;
-}
-
-float squared_error(float x, float scale, float steps_per_unit, float lowest, float highest) {
-  float steps = x * steps_per_unit;
-  steps = steps < lowest ? lowest : steps;
-  steps = steps > highest ? highest : steps;
-  const float difference = rounded(steps) * scale - x;
-  return difference * difference;
-}
-
-/// Sums side by side that are added up in a fixed order.
-constexpr std::size_t kLanes = 16;
-
-float squared_errors(std::span<const float> x, float scale, float steps_per_unit, float lowest, float highest) {
-  std::array<float, kLanes> sums{};
-  std::size_t i = 0;
-  for (; i + kLanes <= x.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane)
-      sums[lane] += squared_error(x[i + lane], scale, steps_per_unit, lowest, highest);
-  }
-  for (std::size_t lane = 0; i < x.size(); ++i, ++lane)
-    sums[lane] += squared_error(x[i], scale, steps_per_unit, lowest, highest);
-  float sum = 0;
-  for (const float lane : sums) sum += lane;
-  return sum;
-}
+float peak_of(const WeightRange& range) { return std::max(-range.low, range.high); }
 
 /// Candidate `k` for a range that is not dead.
 WeightGrid candidate(const WeightRange& range, DType code_type, std::size_t k) {
   if (!is_signed_integer(code_type)) return grid_of({range.low * kKept[k], range.high * kKept[k]}, code_type);
-  const float peak = std::max(-range.low, range.high);
-  if (size_bits(code_type) == 8) return {peak / kSteps8[k], 0, true};
-  return {(range.high > -range.low ? -peak : peak) / kSteps4[k], 0, true};
+  if (size_bits(code_type) == 8) return {peak_of(range) / kSteps8[k], 0, true};
+  return {(range.high > -range.low ? -peak_of(range) : peak_of(range)) / kSteps4[k], 0, true};
 }
 
 }  // namespace
@@ -60,7 +34,36 @@ ScaleSearch::ScaleSearch(std::span<const WeightRange> ranges, DType code_type)
     : n_groups_(ranges.size()), code_type_(code_type), whole_(scales_for(ranges, code_type)) {
   for (std::vector<float>* values : {&scale_, &steps_per_unit_, &lowest_, &highest_})
     values->resize(kCandidates * n_groups_);
-  for (std::size_t group = 0; group < n_groups_; ++group) add_candidates(group, ranges[group]);
+  if (is_signed_integer(code_type)) add_symmetric_candidates(ranges);
+  for (std::size_t group = 0; group < n_groups_; ++group) {
+    if (!has_symmetric_candidates(ranges[group])) add_candidates(group, ranges[group]);
+  }
+}
+
+/// Whether all candidates of the group are quotients of its peak, which add_symmetric_candidates() has made.
+bool ScaleSearch::has_symmetric_candidates(const WeightRange& range) const {
+  constexpr float kMostSteps = 256;
+  return is_signed_integer(code_type_) && peak_of(range) >= std::numeric_limits<float>::min() * kMostSteps;
+}
+
+/// Those of all groups, in loops that a compiler turns into vectors: blocks of weights may be many and small.
+void ScaleSearch::add_symmetric_candidates(std::span<const WeightRange> ranges) {
+  const bool is_short = size_bits(code_type_) == 4;
+  std::vector<float> peak(n_groups_);
+  for (std::size_t group = 0; group < n_groups_; ++group) {
+    const bool turned = is_short && ranges[group].high > -ranges[group].low;
+    peak[group] = turned ? -peak_of(ranges[group]) : peak_of(ranges[group]);
+  }
+  std::ranges::fill(lowest_, static_cast<float>(min_code(code_type_)));
+  std::ranges::fill(highest_, static_cast<float>(max_code(code_type_)));
+  for (std::size_t k = 0; k < kCandidates; ++k) {
+    const float steps = (is_short ? kSteps4 : kSteps8)[k];
+    float *scale = &scale_[at(k, 0)], *steps_per_unit = &steps_per_unit_[at(k, 0)];
+    for (std::size_t group = 0; group < n_groups_; ++group) {
+      scale[group] = peak[group] / steps;
+      steps_per_unit[group] = 1 / scale[group];
+    }
+  }
 }
 
 /// A candidate that float32 has no normal number for gives way to the whole range.
@@ -80,19 +83,15 @@ void ScaleSearch::add_candidates(std::size_t group, const WeightRange& range) {
 void ScaleSearch::add_run(std::size_t group, std::span<const float> x, std::span<float> errors) const {
   for (std::size_t k = 0; k < kCandidates; ++k) {
     const std::size_t i = at(k, group);
-    errors[i] += squared_errors(x, scale_[i], steps_per_unit_[i], lowest_[i], highest_[i]);
+    errors[i] += squared_errors_run(x, scale_[i], steps_per_unit_[i], lowest_[i], highest_[i]);
   }
 }
 
-void ScaleSearch::add_each(std::size_t first_group, std::span<const float> x, std::span<float> errors) const {
-  for (std::size_t k = 0; k < kCandidates; ++k) {
-    const std::size_t first = at(k, first_group);
-    const float *scale = &scale_[first], *steps = &steps_per_unit_[first];
-    const float *lowest = &lowest_[first], *highest = &highest_[first];
-    float* sums = &errors[first];
-    for (std::size_t i = 0; i < x.size(); ++i)
-      sums[i] += squared_error(x[i], scale[i], steps[i], lowest[i], highest[i]);
-  }
+void ScaleSearch::add_rows(std::size_t first_group, std::span<const float> x, std::size_t columns,
+                           std::span<float> errors) const {
+  const auto from = [&](const std::vector<float>& values) { return std::span(values).subspan(first_group); };
+  const StepGrids grids{from(scale_), from(steps_per_unit_), from(lowest_), from(highest_), n_groups_, kCandidates};
+  add_squared_errors(x, columns, grids, errors.subspan(first_group));
 }
 
 WeightScales ScaleSearch::best(std::span<const double> errors) const {
@@ -112,11 +111,17 @@ void add_candidate_errors(const ScaleSearch& search, const ScaleLayout& layout, 
                           std::span<const float> x, std::uint64_t first_scale, std::span<float> errors) {
   constexpr std::size_t kChunk = 4096;  // stays in the first-level cache while all candidates look at it
   for (std::size_t done = 0; done < x.size();) {
-    const ScaleRun run = run_at(layout, first + done, std::min(kChunk, x.size() - done));
-    const auto part = x.subspan(done, run.count);
+    const ScaleRun run = run_at(layout, first + done, x.size() - done);
     const std::size_t group = run.scale - first_scale;
-    run.advances ? search.add_each(group, part, errors) : search.add_run(group, part, errors);
-    done += run.count;
+    std::uint64_t count = run.count;
+    if (run.advances) {
+      count *= rows_alike(layout, first + done, run.count, x.size() - done);
+      search.add_rows(group, x.subspan(done, count), run.count, errors);
+    } else {
+      count = std::min<std::uint64_t>(count, kChunk);
+      search.add_run(group, x.subspan(done, count), errors);
+    }
+    done += count;
   }
 }
 

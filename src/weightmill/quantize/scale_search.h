@@ -29,8 +29,8 @@ class ScaleSearch {
 
   /// Adds weights of one group to `errors`.
   void add_run(std::size_t group, std::span<const float> x, std::span<float> errors) const;
-  /// Adds a weight each of neighbouring groups.
-  void add_each(std::size_t first_group, std::span<const float> x, std::span<float> errors) const;
+  /// Adds rows of weights whose columns are neighbouring groups. `x`: rows x `columns`.
+  void add_rows(std::size_t first_group, std::span<const float> x, std::size_t columns, std::span<float> errors) const;
 
   /// The scales with the least errors; of equal ones, the first. `errors`: sums over all weights, in the order of
   /// Errors. Dead groups are named as scales_for() names them.
@@ -38,6 +38,8 @@ class ScaleSearch {
 
  private:
   std::size_t at(std::size_t candidate, std::size_t group) const { return candidate * n_groups_ + group; }
+  bool has_symmetric_candidates(const WeightRange& range) const;
+  void add_symmetric_candidates(std::span<const WeightRange> ranges);
   void add_candidates(std::size_t group, const WeightRange& range);
 
   std::size_t n_groups_;
