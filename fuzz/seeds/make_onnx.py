@@ -66,5 +66,43 @@ def seeds():
         yield name, made
 
 
-for seed_name, made_model in seeds():
+def weight_seeds():
+    """Float weights, as quantize finds them."""
+    rng = np.random.default_rng(2)
+    node = helper.make_node
+    weights = rng.normal(0, 1, (16, 4))
+    x, y = value("x", (1, 16)), value("y", (1, 4))
+    product = node("MatMul", ["x", "w"], ["y"], name="p")
+    yield "weights_product", model([product], [tensor("w", weights)], [x], [y])
+
+    behind = [node("Cast", ["w"], ["c"], to=1), node("Transpose", ["c"], ["t"], perm=[1, 0])]
+    half = tensor("w", weights, TensorProto.FLOAT16)
+    yield "weights_behind_nodes", model([*behind, node("Gemm", ["x", "t"], ["y"], transB=1)], [half], [x], [y], 13, 8)
+
+    convolutions = [node("Conv", ["x", "a"], ["m"]), node("ConvTranspose", ["m", "b"], ["y"], group=2)]
+    stored = [tensor("a", rng.normal(0, 1, (4, 2, 1, 1))), tensor("b", rng.normal(0, 1, (4, 1, 1, 1)))]
+    image = [value(name, (1, 2, 2, 2)) for name in "xy"]
+    yield "weights_convolutions", model(convolutions, stored, image[:1], image[1:], 11, 6)
+
+    then = helper.make_graph([node("MatMul", ["x", "w"], ["a"])], "then", [], [value("a")])
+    otherwise = helper.make_graph([node("Identity", ["z"], ["b"])], "else", [], [value("b")])
+    choice = node("If", ["c"], ["y"], then_branch=then, else_branch=otherwise)
+    stored = [tensor("w", weights), tensor("z", np.zeros((1, 4)))]
+    yield "weights_in_branch", model([choice], stored, [x, value("c", (), TensorProto.BOOL)], [y], 13, 8)
+
+    body = [node("Constant", [], ["w"], value=tensor("w", weights)), product]
+    function = helper.make_function("my", "B", ["x"], ["y"], body, [helper.make_opsetid("", 12)])
+    yield "weights_in_function", model([node("B", ["x"], ["y"], domain="my")], [], [x], [y], 12, 8, [function], ["my"])
+
+    look_up = [node("Gather", ["w", "i"], ["r"]), node("MatMul", ["r", "w"], ["z"])]
+    table = tensor("w", rng.normal(0, 1, (4, 4)))
+    yield "weights_table", model(look_up, [table], [value("i", (2,), TensorProto.INT64)], [value("z", (2, 4))], 17, 8)
+
+    halves = [value(name, shape, TensorProto.FLOAT16) for name, shape in (("x", (1, 16)), ("y", (1, 4)), ("w", (16, 4)))]
+    inputs_too = model([product], [half], halves[:1], halves[1:2], 17, 8)
+    inputs_too.graph.input.append(halves[2])
+    yield "weights_are_inputs", inputs_too
+
+
+for seed_name, made_model in (*seeds(), *weight_seeds()):
     (ROOT / "fuzz" / "seeds" / "onnx" / f"{seed_name}.onnx").write_bytes(made_model.SerializeToString())
