@@ -11,33 +11,46 @@ from onnx import TensorProto, helper
 from onnx_models import value
 
 
-def big_model(folder, n_matrices, rows, columns):
-    """n_matrices float32 [rows, columns], each with Q and DQ. Sparse: only the first rows take room on the disk."""
+def sparse_tensors(folder, count, rows, columns, dims):
+    """`count` float32 tensors of `dims` in folder/big.bin, whose bytes are rows x columns. Only the first rows take room on
+    the disk."""
     size = rows * columns * 4
-    nodes, stored, last = [], [], "x"
     with open(folder / "big.bin", "wb") as file:
-        file.truncate(size * n_matrices)
-        for i in range(n_matrices):
+        file.truncate(size * count)
+        for i in range(count):
             file.seek(i * size)
             file.write(np.random.default_rng(i).normal(0, 0.05, (4, columns)).astype(np.float32).tobytes())
-            entry = TensorProto(
-                name=f"w{i}", data_type=TensorProto.FLOAT, dims=[rows, columns], data_location=TensorProto.EXTERNAL
-            )
-            for key, text in (("location", "big.bin"), ("offset", i * size), ("length", size)):
-                entry.external_data.add(key=key, value=str(text))
-            stored += [entry, onnx.numpy_helper.from_array(np.full(columns, 0.002, np.float32), f"s{i}")]
-            nodes += [
-                helper.make_node("QuantizeLinear", [f"w{i}", f"s{i}", "z"], [f"q{i}"], axis=1),
-                helper.make_node("DequantizeLinear", [f"q{i}", f"s{i}", "z"], [f"d{i}"], axis=1),
-                helper.make_node("MatMul", [last, f"d{i}"], [f"y{i}"]),
-            ]
-            last = f"y{i}"
-    stored.append(onnx.numpy_helper.from_array(np.zeros(columns, np.int8), "z"))
-    graph = helper.make_graph(nodes, "big", [value("x", (1, rows))], [value(last, (1, columns))], stored)
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+    for i in range(count):
+        entry = TensorProto(name=f"w{i}", data_type=TensorProto.FLOAT, dims=dims, data_location=TensorProto.EXTERNAL)
+        for key, text in (("location", "big.bin"), ("offset", i * size), ("length", size)):
+            entry.external_data.add(key=key, value=str(text))
+        yield entry
+
+
+def save_chain(folder, nodes, stored, rows, columns, opset):
+    """A model of nodes that lead from x to the last one's output, as folder/big.onnx."""
+    graph = helper.make_graph(
+        nodes, "big", [value("x", (1, rows))], [value(nodes[-1].output[0], (1, columns))], stored
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     made.ir_version = 10
     onnx.save(made, folder / "big.onnx")
     return folder / "big.onnx"
+
+
+def big_model(folder, n_matrices, rows, columns):
+    """n_matrices float32 [rows, columns], each with Q and DQ, in a sparse file of external data."""
+    nodes, stored, last = [], list(sparse_tensors(folder, n_matrices, rows, columns, [rows, columns])), "x"
+    for i in range(n_matrices):
+        stored.append(onnx.numpy_helper.from_array(np.full(columns, 0.002, np.float32), f"s{i}"))
+        nodes += [
+            helper.make_node("QuantizeLinear", [f"w{i}", f"s{i}", "z"], [f"q{i}"], axis=1),
+            helper.make_node("DequantizeLinear", [f"q{i}", f"s{i}", "z"], [f"d{i}"], axis=1),
+            helper.make_node("MatMul", [last, f"d{i}"], [f"y{i}"]),
+        ]
+        last = f"y{i}"
+    stored.append(onnx.numpy_helper.from_array(np.zeros(columns, np.int8), "z"))
+    return save_chain(folder, nodes, stored, rows, columns, 21)
 
 
 _FOLD = """

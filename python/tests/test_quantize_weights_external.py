@@ -13,6 +13,7 @@ from onnx import helper
 from onnx.external_data_helper import convert_model_to_external_data
 
 import weightmill
+from big_onnx import save_chain, sparse_tensors
 from onnx_models import model, tensor, value
 from weight_twin import assert_codes
 
@@ -69,36 +70,22 @@ def test_codes_may_stand_beside_the_model(tmp_path):
 
 
 def sparse_model(folder, n, rows, columns, turned=False):
-    """n matrices in a sparse file of external data. turned: stored as [columns, rows] behind a Transpose, as PyTorch's
-    Linear is."""
-    size = rows * columns * 4
-    nodes, stored, last = [], [], "x"
-    with open(folder / "big.bin", "wb") as file:
-        file.truncate(size * n)
-        for i in range(n):
-            file.seek(i * size)
-            file.write(np.random.default_rng(i).normal(0, 0.05, (4, columns)).astype(np.float32).tobytes())
-            dims = [columns, rows] if turned else [rows, columns]
-            entry = onnx.TensorProto(name=f"w{i}", data_type=onnx.TensorProto.FLOAT, dims=dims, data_location=onnx.TensorProto.EXTERNAL)
-            for key, text in (("location", "big.bin"), ("offset", i * size), ("length", size)):
-                entry.external_data.add(key=key, value=str(text))
-            stored.append(entry)
-            if turned:
-                nodes.append(helper.make_node("Transpose", [f"w{i}"], [f"t{i}"]))
-            nodes.append(helper.make_node("MatMul", [last, f"t{i}" if turned else f"w{i}"], [f"y{i}"], name=f"mm{i}"))
-            last = f"y{i}"
-    made = helper.make_model(helper.make_graph(nodes, "big", [value("x", (1, rows))], [value(last, (1, columns))], stored),
-                             opset_imports=[helper.make_opsetid("", 17)])
-    made.ir_version = 8
-    onnx.save(made, folder / "big.onnx")
-    return folder / "big.onnx"
+    """n matrices. turned: stored as [columns, rows] behind a Transpose, as PyTorch's Linear is."""
+    dims = [columns, rows] if turned else [rows, columns]
+    stored, nodes, last = list(sparse_tensors(folder, n, rows, columns, dims)), [], "x"
+    for i in range(n):
+        if turned:
+            nodes.append(helper.make_node("Transpose", [f"w{i}"], [f"t{i}"]))
+        nodes.append(helper.make_node("MatMul", [last, f"t{i}" if turned else f"w{i}"], [f"y{i}"], name=f"mm{i}"))
+        last = f"y{i}"
+    return save_chain(folder, nodes, stored, rows, columns, 21)
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_memory_does_not_grow_with_the_model(tmp_path, turned):
-    """0.5 GiB of weights; all of bug 13's 2.5 GiB where WEIGHTMILL_LONG is set."""
+@pytest.mark.parametrize("turned, options", [(False, {}), (True, {}), (False, {"weight_type": "int4", "block_size": 32})])
+def test_memory_does_not_grow_with_the_model(tmp_path, turned, options):
+    """0.5 GiB of weights, 2.5 GiB where WEIGHTMILL_LONG is set."""
     source = sparse_model(tmp_path, 10 if os.environ.get("WEIGHTMILL_LONG") else 2, 8192, 8192, turned)
-    result = measured(source, tmp_path / "out.onnx")
+    result = measured(source, tmp_path / "out.onnx", **options)
     assert result["quantized"] >= 2
     assert result["peak_rss"] < 256 << 20
 

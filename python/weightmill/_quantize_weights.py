@@ -21,7 +21,7 @@ class QuantizedWeight:
     `via` names the nodes between constant and operator that were folded into the codes. `note` says why `granularity` or
     the type is not what was asked for. `sqnr_db` is the signal-to-quantization-noise ratio of the weight, infinite where
     nothing is lost, `worst_sqnr_db` that of the channel that loses most. Channels in `zero_channels` are all 0, those in
-    `negligible_channels` too small for a float32 scale: their codes are 0. Bytes of a constant that several operators
+    `negligible_channels` too small for a float32 scale: their codes are 0; blocks are not named. Bytes of a constant that several operators
     read count in the first one.
     """
 

@@ -73,7 +73,7 @@ struct QuantizedWeight {
   double sqnr_db = 0;          ///< signal power over the power of the quantization error; infinite where exact
   double worst_sqnr_db = 0;    ///< of the channel that lost most; as sqnr_db where there is one scale, or blocks
   double max_error_steps = 0;  ///< max |dequantized - weight| / |scale|
-  std::vector<std::uint64_t> zero_channels;        ///< all weights are 0: scale 1, codes 0
+  std::vector<std::uint64_t> zero_channels;        ///< all weights are 0: scale 1, codes 0; of blocks none are named
   std::vector<std::uint64_t> negligible_channels;  ///< no float32 scale is small enough for them: the same
 };
 

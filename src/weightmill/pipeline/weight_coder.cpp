@@ -181,8 +181,6 @@ class WeightPasses {
     const auto first = static_cast<std::ptrdiff_t>(first_scale);
     std::ranges::copy(part.scale, scales.scale.begin() + first);
     std::ranges::copy(part.zero_point, scales.zero_point.begin() + (part.zero_point.empty() ? 0 : first));
-    for (const std::uint64_t dead : part.zero) scales.zero.push_back(first_scale + dead);
-    for (const std::uint64_t dead : part.negligible) scales.negligible.push_back(first_scale + dead);
   }
 
   const FloatWeight& weight_;

@@ -47,7 +47,7 @@ ScalePlan plan_scales(const FloatWeight& weight, const WeightQuantizeOptions& op
 
 /// The scales of a weight, and what its codes lose.
 struct CodedWeight {
-  std::shared_ptr<const WeightScales> scales;
+  std::shared_ptr<const WeightScales> scales;  ///< of blocks, without the names of dead ones: there may be millions
   WeightError error;
   double worst_sqnr_db = 0;  ///< of the channel that loses most, dead ones apart; infinite where none loses
 };
