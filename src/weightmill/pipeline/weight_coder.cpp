@@ -37,7 +37,7 @@ std::string position_of(const Shape& shape, std::uint64_t element) {
 
 /// What a block of weights is read into and what comes of it; used again for later blocks.
 struct Slot {
-  std::vector<float> x = std::vector<float>(kBlockElements);
+  std::vector<float> x;
   std::vector<WeightRange> ranges;
   std::vector<WeightError> errors;
   ScaleSearch::Errors candidates;
@@ -58,7 +58,7 @@ class WeightPasses {
         plan_(plan),
         jobs_(jobs),
         n_weights_(n_elements(weight.shape, weight.name)),
-        slots_(plan.block_size > 0 ? slots_for(jobs) : slots_that_fit(plan.n_scales(), jobs)) {}
+        slots_(n_slots()) {}
 
   WeightScales scales() {
     if (plan_.block_size > 0) return scales_in_stripes();
@@ -82,19 +82,28 @@ class WeightPasses {
 
  private:
   /// Each slot holds candidates and errors of all channels: in all, they may take some 32 MiB, or one slot a thread.
-  static std::size_t slots_that_fit(std::uint64_t n_scales, unsigned jobs) {
+  /// Blocks come and go with their stripe.
+  std::size_t n_slots() const {
     constexpr std::uint64_t kBytes =
         sizeof(WeightError) + sizeof(WeightRange) + ScaleSearch::kCandidates * sizeof(float);
+    const std::uint64_t n_scales = plan_.block_size > 0 ? 1 : plan_.n_scales();
     const std::uint64_t fit = (std::uint64_t{32} << 20) / (kBytes * std::max<std::uint64_t>(n_scales, 1));
-    return std::clamp<std::uint64_t>(fit, jobs, slots_for(jobs));
+    const std::uint64_t n_blocks = n_weights_ / kBlockElements + 1;
+    return std::min(n_blocks, std::clamp<std::uint64_t>(fit, jobs_, slots_for(jobs_)));
+  }
+
+  /// Reads into the slot.
+  std::span<const float> weights(Slot& slot, std::uint64_t first, std::uint64_t count) const {
+    slot.x.resize(std::max<std::size_t>(slot.x.size(), count));
+    const auto x = std::span(slot.x).first(count);
+    weight_.read(first, x);
+    return x;
   }
 
   template <class Read, class Take>
   void for_each_slot(const Read& read, const Take& take) {
     const auto make = [&](std::size_t i, std::uint64_t first, std::uint64_t count) {
-      const auto x = std::span(slots_[i].x).first(count);
-      weight_.read(first, x);
-      read(slots_[i], first, x);
+      read(slots_[i], first, weights(slots_[i], first, count));
     };
     for_each_block(n_weights_, jobs_, slots_.size(), make, [&](std::size_t i) { take(slots_[i]); });
   }
@@ -155,9 +164,8 @@ class WeightPasses {
   template <class Visit>
   void read_stripe(const Stripe& stripe, Slot& slot, const Visit& visit) const {
     for (std::uint64_t done = 0; done < stripe.count; done += kBlockElements) {
-      const auto x = std::span(slot.x).first(std::min(kBlockElements, stripe.count - done));
-      weight_.read(stripe.first + done, x);
-      visit(stripe.first + done, x);
+      const std::uint64_t count = std::min(kBlockElements, stripe.count - done);
+      visit(stripe.first + done, weights(slot, stripe.first + done, count));
     }
   }
 

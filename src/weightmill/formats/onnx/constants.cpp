@@ -59,9 +59,12 @@ Bytes typed_bytes(const TensorProto& tensor) {
   }
 }
 
+/// Names are for messages and reports: a long one must not fill the memory once for each that reads the tensor.
+constexpr std::size_t kMaxName = 512;
+
 OnnxConstant as_stored(const std::string& name, DType dtype, Shape shape) {
   OnnxConstant constant;
-  constant.name = name;
+  constant.name = name.substr(0, kMaxName);
   constant.stored_dtype = constant.dtype = dtype;
   constant.strides.assign(shape.size(), 1);
   for (std::size_t axis = shape.size(); axis-- > 1;) {

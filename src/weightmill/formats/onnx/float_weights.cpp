@@ -14,6 +14,12 @@ namespace {
 
 using namespace onnx_file;
 
+/// What a report calls a node. Names are cut: many weights may stand behind one node with a long name.
+std::string title_of(const NodeProto& node) {
+  constexpr std::size_t kMaxName = 64;
+  return fmt::format("{} {}", node.op_type().substr(0, kMaxName), label_of(node).substr(0, kMaxName));
+}
+
 /// Operators with weights, which of their inputs those are, and whether this program quantizes them.
 struct FloatOp {
   std::string_view op;
@@ -166,7 +172,7 @@ class FloatWeightReader {
     while (index_.value(value).origin == Origin::node) {
       const NodeRef ref{index_.value(value).scope, index_.value(value).index};
       const NodeProto& node = index_.node(ref);
-      labels.push_back(fmt::format("{} {}", node.op_type(), label_of(node)));
+      labels.push_back(title_of(node));
       if (node.input().empty()) break;
       value = index_.resolve(ref.scope, node.input(0));
     }
@@ -240,8 +246,7 @@ class ReaderWalk {
       return;
     }
     for (int i = 0; i < node.input_size(); ++i) {
-      if (node.input(i) == value.name && !weights_.can_be_quantized(reader, i))
-        others.push_back(fmt::format("{} {}", node.op_type(), label_of(node)));
+      if (node.input(i) == value.name && !weights_.can_be_quantized(reader, i)) others.push_back(title_of(node));
     }
   }
 

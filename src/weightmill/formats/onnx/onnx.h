@@ -19,7 +19,7 @@ namespace weightmill {
 /// A constant of an ONNX model as its reader sees it: the stored elements behind the Cast, Identity and Transpose nodes
 /// that stand between. Nothing is computed before it is read.
 struct OnnxConstant {
-  std::string name;  ///< of the stored tensor
+  std::string name;  ///< of the stored tensor; no more than its first 512 bytes
   DType stored_dtype = DType::other;
   Shape stored_shape;
   std::vector<DType> casts;                ///< in the order of the data's way
