@@ -1,22 +1,17 @@
 #include "fold_ir.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <optional>
-#include <set>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include <weightmill/base/error.h>
-#include <weightmill/base/mapped_file.h>
 #include <weightmill/base/parallel.h>
-#include <weightmill/base/payload_file.h>
 
 #include "ir_candidates.h"
+#include "ir_files.h"
 #include "reading_limit.h"
 
 namespace weightmill {
@@ -24,71 +19,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Read pages are given back after this many bytes: they stay well below the memory that a fold may take.
-constexpr std::size_t kReleaseEvery = std::size_t{16} << 20;
-
-/// The input's payloads, whose pages leave the process as reading goes on.
-class Payloads {
- public:
-  /// `file`: where the bytes are mapped from, or null.
-  Payloads(std::span<const std::uint8_t> bytes, const MappedFile* file) : bytes_(bytes), file_(file) {}
-  std::span<const std::uint8_t> bytes() const { return bytes_; }
-  void consumed(std::size_t bytes) {
-    const std::size_t before = n_read_.fetch_add(bytes);
-    if (file_ != nullptr && before / kReleaseEvery != (before + bytes) / kReleaseEvery)
-      file_->release(0, bytes_.size());
-  }
-  std::size_t n_read() const { return n_read_; }
-
- private:
-  std::span<const std::uint8_t> bytes_;
-  const MappedFile* file_;
-  std::atomic<std::size_t> n_read_{0};
-};
-
-/// How layers lose their readers.
-class Liveness {
- public:
-  explicit Liveness(const IrGraph& graph) : graph_(graph) {
-    for (const IrLayer& layer : graph.layers) n_uses_.push_back(layer.uses.size());
-  }
-  /// One reader of `layer` is gone. If it was the last one, the layer goes too, and so reads nothing more.
-  void drop_use(std::size_t layer) {
-    std::vector<std::size_t> waiting{layer};
-    while (!waiting.empty()) {
-      const std::size_t at = waiting.back();
-      waiting.pop_back();
-      if (--n_uses_[at] != 0) continue;
-      dead_.insert(at);
-      for (const IrSource& source : graph_.layers[at].inputs) waiting.push_back(source.layer);
-    }
-  }
-  /// `layer` goes, while `bypassed`, which it read, gets its readers.
-  void drop_reader(std::size_t layer, std::size_t bypassed) {
-    ++n_uses_[bypassed];
-    dead_.insert(layer);
-    for (const IrSource& source : graph_.layers[layer].inputs) drop_use(source.layer);
-  }
-  bool dead(std::size_t layer) const { return dead_.contains(layer); }
-  const std::set<std::size_t>& dead() const { return dead_; }
-
- private:
-  const IrGraph& graph_;
-  std::vector<std::size_t> n_uses_;
-  std::set<std::size_t> dead_;
-};
-
 class IrFolder {
  public:
-  IrFolder(Ir& ir, Payloads& payloads, const FoldOptions& options, PayloadFile& out, const Progress& progress)
+  IrFolder(Ir& ir, IrPayloads& payloads, const FoldOptions& options, PayloadFile& out)
       : ir_(ir),
         payloads_(payloads),
         options_(options),
         jobs_(resolve_jobs(options.jobs)),
         out_(out),
-        progress_(progress) {
+        constants_(ir, payloads, out, jobs_) {
     reading_.jobs = jobs_;
-    reading_.consumed = [this](std::size_t bytes) { consumed(bytes); };
+    reading_.consumed = [this](std::size_t bytes) { payloads_.consumed(bytes); };
   }
 
   /// Folds a graph's candidates and writes all its payloads.
@@ -98,36 +39,30 @@ class IrFolder {
  private:
   using Outcome = std::optional<std::string>;  ///< why it was left, or nothing: it was folded
 
-  void consumed(std::size_t bytes) {
-    payloads_.consumed(bytes);
-    if (progress_) progress_("folding", payloads_.n_read(), payloads_.bytes().size());
-  }
-  void settle(IrCandidate& candidate, Liveness& alive);
-  Outcome fold(IrCandidate& candidate, const IrFakeQuantize& found, Liveness& alive);
-  Outcome fold(IrCandidate& candidate, const IrQuantizedChain& found, Liveness& alive);
-  Outcome fold(IrCandidate& candidate, const IrIntegerChain& found, Liveness& alive);
-  Outcome fold(IrCandidate& candidate, const std::monostate&, Liveness&) { return candidate.row.reason; }
+  void settle(IrCandidate& candidate, IrLiveness& alive);
+  Outcome fold(IrCandidate& candidate, const IrFakeQuantize& found, IrLiveness& alive);
+  Outcome fold(IrCandidate& candidate, const IrQuantizedChain& found, IrLiveness& alive);
+  Outcome fold(IrCandidate& candidate, const IrIntegerChain& found, IrLiveness& alive);
+  Outcome fold(IrCandidate& candidate, const std::monostate&, IrLiveness&) { return candidate.row.reason; }
 
   std::variant<IrPayload, Left> store_codes(const ConstantFold& fold, std::uint64_t source_bytes, FoldedTensor& row);
   template <class Write>
   IrPayload store_affine(const FakeQuantizeFold& fold, const Write& write);
-  void copy_constant(std::size_t g, std::size_t layer);
   IrDequantization named(const IrCandidate& candidate) const;
 
   Ir& ir_;
-  Payloads& payloads_;
+  IrPayloads& payloads_;
   const FoldOptions& options_;
   unsigned jobs_;
   PayloadFile& out_;
-  const Progress& progress_;
+  IrConstantCopier constants_;
   Reading reading_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> copied_;  ///< input offset and size -> output offset
   std::size_t n_changed_ = 0;
 };
 
 void IrFolder::run(std::size_t g, std::vector<IrCandidate>& candidates) {
   const IrGraph& graph = ir_.graph(g);
-  Liveness alive(graph);
+  IrLiveness alive(graph);
   std::vector<std::vector<std::size_t>> readers(graph.layers.size());
   for (std::size_t c = 0; c < candidates.size(); ++c) {
     for (const std::size_t constant : candidates[c].constants) readers[constant].push_back(c);
@@ -143,12 +78,12 @@ void IrFolder::run(std::size_t g, std::vector<IrCandidate>& candidates) {
       const auto* chain = std::get_if<IrIntegerChain>(&candidates[c].what);
       return chain != nullptr && chain->constant == layer && candidates[c].row.outcome == FoldOutcome::zero_point;
     });
-    if (!alive.dead(layer) && !rewritten) copy_constant(g, layer);
+    if (!alive.dead(layer) && !rewritten) constants_.copy(g, layer);
   }
   for (const std::size_t layer : alive.dead()) ir_.remove(g, layer);
 }
 
-void IrFolder::settle(IrCandidate& candidate, Liveness& alive) {
+void IrFolder::settle(IrCandidate& candidate, IrLiveness& alive) {
   const Outcome left = std::visit([&](const auto& found) { return fold(candidate, found, alive); }, candidate.what);
   if (left) {
     candidate.row.reason = *left;
@@ -172,7 +107,7 @@ std::variant<IrPayload, Left> IrFolder::store_codes(const ConstantFold& fold, st
     const std::uint64_t first = offset * 8 / bits;
     const std::uint64_t count = std::min<std::uint64_t>(n - first, block.size() * 8 / bits);
     const BlockResult own = fold.codes(first, count, block);
-    consumed(static_cast<std::size_t>(count * source_bytes / std::max<std::uint64_t>(n, 1)));
+    payloads_.consumed(static_cast<std::size_t>(count * source_bytes / std::max<std::uint64_t>(n, 1)));
     const std::scoped_lock lock(mutex);
     result.merge(own);
   };
@@ -218,7 +153,7 @@ IrDequantization IrFolder::named(const IrCandidate& candidate) const {
   return parts;
 }
 
-IrFolder::Outcome IrFolder::fold(IrCandidate& candidate, const IrFakeQuantize& found, Liveness& alive) {
+IrFolder::Outcome IrFolder::fold(IrCandidate& candidate, const IrFakeQuantize& found, IrLiveness& alive) {
   auto plan = plan_fake_quantize(found.operation, options_, reading_);
   if (const auto* left = std::get_if<Left>(&plan)) return left->reason;
   const FakeQuantizeFold& fold = *std::get<std::unique_ptr<FakeQuantizeFold>>(plan);
@@ -239,7 +174,7 @@ IrFolder::Outcome IrFolder::fold(IrCandidate& candidate, const IrFakeQuantize& f
   return std::nullopt;
 }
 
-IrFolder::Outcome IrFolder::fold(IrCandidate& candidate, const IrQuantizedChain& found, Liveness& alive) {
+IrFolder::Outcome IrFolder::fold(IrCandidate& candidate, const IrQuantizedChain& found, IrLiveness& alive) {
   auto plan = plan_quantized_chain(found.chain, options_, reading_);
   if (const auto* left = std::get_if<Left>(&plan)) return left->reason;
   const ConstantFold& fold = *std::get<std::unique_ptr<ConstantFold>>(plan);
@@ -254,7 +189,7 @@ IrFolder::Outcome IrFolder::fold(IrCandidate& candidate, const IrQuantizedChain&
   return std::nullopt;
 }
 
-IrFolder::Outcome IrFolder::fold(IrCandidate& candidate, const IrIntegerChain& found, Liveness& alive) {
+IrFolder::Outcome IrFolder::fold(IrCandidate& candidate, const IrIntegerChain& found, IrLiveness& alive) {
   auto plan = plan_integer_chain(found.chain, options_, reading_);
   if (const auto* left = std::get_if<Left>(&plan)) return left->reason;
   const ConstantFold& fold = *std::get<std::unique_ptr<ConstantFold>>(plan);
@@ -265,39 +200,6 @@ IrFolder::Outcome IrFolder::fold(IrCandidate& candidate, const IrIntegerChain& f
   alive.drop_reader(found.subtract, found.convert);
   return std::nullopt;
 }
-
-void IrFolder::copy_constant(std::size_t g, std::size_t layer) {
-  const IrPayload from = *ir_.graph(g).layers[layer].payload;
-  const auto [entry, is_new] = copied_.try_emplace({from.offset, from.size}, 0);
-  if (is_new) {
-    const auto bytes = payloads_.bytes().subspan(from.offset, from.size);
-    const auto copy = [&](std::uint64_t offset, std::span<std::uint8_t> block) {
-      std::memcpy(block.data(), bytes.data() + offset, block.size());
-      consumed(block.size());
-    };
-    entry->second = out_.store(from.size, jobs_, copy).value();
-  }
-  ir_.set_payload(g, layer, {entry->second, from.size});
-}
-
-bool same_file(const fs::path& a, const fs::path& b) {
-  std::error_code ignored;
-  return fs::equivalent(a, b, ignored);
-}
-
-void check_paths(const fs::path& in, const fs::path& in_bin, const fs::path& out, const fs::path& out_bin) {
-  if (out.extension() != ".xml")
-    fail(ErrorCode::bad_option, out.string(), "an OpenVINO IR is written to a name that ends in .xml");
-  for (const fs::path& written : {out, out_bin}) {
-    for (const fs::path& read : {in, in_bin}) {
-      if (same_file(written, read)) {
-        fail(ErrorCode::bad_option, written.string(), "is the input, which is only read: name another output");
-      }
-    }
-  }
-}
-
-fs::path bin_beside(fs::path xml) { return xml.empty() ? xml : xml.replace_extension(".bin"); }
 
 void refuse_left(const std::string& name, const FoldReport& report) {
   const auto left = std::ranges::find(report.tensors, FoldOutcome::left, &FoldedTensor::outcome);
@@ -315,61 +217,24 @@ void add_rows(std::vector<IrCandidate>& candidates, FoldReport& report) {
   }
 }
 
-/// Both files of a model, mapped or in memory.
-struct Input {
-  std::optional<MappedFile> xml_file, bin_file;
-  std::string xml_name, bin_name;
-  std::span<const std::uint8_t> xml, bin;
-
-  explicit Input(const fs::path& path) : xml_file(path), xml_name(path.string()), bin_name(bin_beside(path).string()) {
-    xml = xml_file->bytes();
-    if (fs::exists(bin_beside(path))) {
-      bin = bin_file.emplace(bin_beside(path)).bytes();
-    } else {
-      bin_name += " (missing)";
-    }
-  }
-  Input(std::span<const std::uint8_t> xml_bytes, std::span<const std::uint8_t> bin_bytes)
-      : xml_name("the .xml"), bin_name("the .bin"), xml(xml_bytes), bin(bin_bytes) {}
-
-  Payloads payloads() const { return Payloads(bin, bin_file ? &*bin_file : nullptr); }
-  std::uint64_t size_bytes() const { return xml.size() + bin.size(); }
-};
-
-PayloadFile open_payloads(const fs::path& out_bin) { return out_bin.empty() ? PayloadFile() : PayloadFile(out_bin); }
-
-/// Writes the XML, then puts both files in place, the XML last.
-void commit(const fs::path& out, std::string_view xml, PayloadFile& payloads) {
-  if (out.empty()) return;
-  AtomicFile file(out);
-  file.write(xml);
-  payloads.commit();
-  file.commit(AtomicFile::Flush::no);
-}
-
 /// Copies both files byte for byte.
-std::uint64_t copy_as_it_is(const Input& input, const fs::path& out, unsigned jobs) {
-  PayloadFile payloads = open_payloads(bin_beside(out));
+std::uint64_t copy_as_it_is(const IrInput& input, const fs::path& out, unsigned jobs, const Progress& progress) {
+  PayloadFile payloads = open_payloads(out);
   const auto bytes = input.bin;
-  Payloads source = input.payloads();
+  IrPayloads source(input, "copying", progress);
   payloads.store(bytes.size(), jobs, [&](std::uint64_t offset, std::span<std::uint8_t> block) {
     std::memcpy(block.data(), bytes.data() + offset, block.size());
     source.consumed(block.size());
   });
-  commit(out, {reinterpret_cast<const char*>(input.xml.data()), input.xml.size()}, payloads);
+  commit_ir(out, {reinterpret_cast<const char*>(input.xml.data()), input.xml.size()}, payloads);
   return input.size_bytes();
 }
 
 /// Throws: bad_file if the .bin would be read many times over.
-void check_work(const Input& input, const Ir& ir, const std::vector<std::vector<IrCandidate>>& candidates) {
-  std::uint64_t n_bytes = 0;
-  std::set<std::pair<std::uint64_t, std::uint64_t>> payloads;
-  for (std::size_t g = 0; g < ir.n_graphs(); ++g) {
-    for (const IrCandidate& candidate : candidates[g]) n_bytes += candidate.row.bytes_before;
-    for (const IrLayer& layer : ir.graph(g).layers) {
-      if (layer.payload && payloads.emplace(layer.payload->offset, layer.payload->size).second)
-        n_bytes += layer.payload->size;
-    }
+void check_work(const IrInput& input, const Ir& ir, const std::vector<std::vector<IrCandidate>>& candidates) {
+  std::uint64_t n_bytes = constant_bytes(ir);
+  for (const std::vector<IrCandidate>& of_graph : candidates) {
+    for (const IrCandidate& candidate : of_graph) n_bytes += candidate.row.bytes_before;
   }
   if (!reads_too_often(n_bytes, input.bin.size())) return;
   fail(
@@ -378,8 +243,8 @@ void check_work(const Input& input, const Ir& ir, const std::vector<std::vector<
 }
 
 /// Folds what can be folded and writes the result; returns its size, or nothing where there was nothing to change.
-std::optional<std::uint64_t> fold_and_write(const Input& input, Ir& ir, const fs::path& out, const FoldOptions& options,
-                                            const Progress& progress, FoldReport& report) {
+std::optional<std::uint64_t> fold_and_write(const IrInput& input, Ir& ir, const fs::path& out,
+                                            const FoldOptions& options, const Progress& progress, FoldReport& report) {
   std::vector<std::vector<IrCandidate>> candidates;
   std::size_t n_candidates = 0;
   for (std::size_t g = 0; g < ir.n_graphs(); ++g) {
@@ -388,9 +253,9 @@ std::optional<std::uint64_t> fold_and_write(const Input& input, Ir& ir, const fs
   }
   if (n_candidates == 0) return std::nullopt;
   check_work(input, ir, candidates);
-  Payloads source = input.payloads();
-  PayloadFile payloads = open_payloads(bin_beside(out));
-  IrFolder folder(ir, source, options, payloads, progress);
+  IrPayloads source(input, "folding", progress);
+  PayloadFile payloads = open_payloads(out);
+  IrFolder folder(ir, source, options, payloads);
   for (std::size_t g = 0; g < ir.n_graphs(); ++g) {
     folder.run(g, candidates[g]);
     add_rows(candidates[g], report);
@@ -398,21 +263,21 @@ std::optional<std::uint64_t> fold_and_write(const Input& input, Ir& ir, const fs
   if (options.fail_on_left) refuse_left(input.xml_name, report);
   if (folder.n_changed() == 0) return std::nullopt;
   const std::string xml = ir.xml();
-  commit(out, xml, payloads);
+  commit_ir(out, xml, payloads);
   return xml.size() + payloads.size_bytes();
 }
 
-FoldReport fold_input(const Input& input, const fs::path& out, const FoldOptions& options, const Progress& progress) {
+FoldReport fold_input(const IrInput& input, const fs::path& out, const FoldOptions& options, const Progress& progress) {
   FoldReport report;
   report.format = "openvino";
   report.semantics = options.semantics;
   report.bytes_before = input.size_bytes();
-  Ir ir(input.xml, input.xml_name, input.bin, input.bin_name);
+  Ir ir = input.parse();
   std::optional<std::uint64_t> written;
   if (options.compress_weights) written = fold_and_write(input, ir, out, options, progress, report);
   if (!written) {
     report.notes.push_back("nothing was folded: the model is copied as it is");
-    written = copy_as_it_is(input, out, resolve_jobs(options.jobs));
+    written = copy_as_it_is(input, out, resolve_jobs(options.jobs), progress);
   }
   report.bytes_after = *written;
   return report;
@@ -421,8 +286,8 @@ FoldReport fold_input(const Input& input, const fs::path& out, const FoldOptions
 }  // namespace
 
 FoldReport fold_ir(const fs::path& in, const fs::path& out, const FoldOptions& options, const Progress& progress) {
-  if (!out.empty()) check_paths(in, bin_beside(in), out, bin_beside(out));
-  FoldReport report = fold_input(Input(in), out, options, progress);
+  if (!out.empty()) check_ir_paths(in, out);
+  FoldReport report = fold_input(IrInput(in), out, options, progress);
   report.input = in.filename().string();
   report.output = out.filename().string();
   return report;
@@ -430,7 +295,7 @@ FoldReport fold_ir(const fs::path& in, const fs::path& out, const FoldOptions& o
 
 FoldReport plan_fold_ir(std::span<const std::uint8_t> xml, std::span<const std::uint8_t> bin,
                         const FoldOptions& options) {
-  return fold_input(Input(xml, bin), {}, options, {});
+  return fold_input(IrInput(xml, bin), {}, options, {});
 }
 
 }  // namespace weightmill
