@@ -1,8 +1,5 @@
 #include "quantize_onnx.h"
 
-#include <algorithm>
-#include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -15,6 +12,7 @@
 #include "reading_limit.h"
 #include "weight_choice.h"
 #include "weight_coder.h"
+#include "weight_groups.h"
 
 namespace weightmill {
 namespace {
@@ -49,17 +47,6 @@ QuantizedWeight row_of(const OnnxFloatWeight& site) {
   return row;
 }
 
-/// Operators that read one constant in the same way, and so share its codes.
-struct Group {
-  std::vector<std::size_t> sites;
-  ScalePlan plan;
-};
-
-bool same_codes(const OnnxFloatWeight& a, const ScalePlan& plan_a, const OnnxFloatWeight& b, const ScalePlan& plan_b) {
-  return same_elements(a.data, b.data) && plan_a.code_type == plan_b.code_type && plan_a.axis == plan_b.axis &&
-         plan_a.block_size == plan_b.block_size;
-}
-
 class OnnxWeightQuantizer {
  public:
   OnnxWeightQuantizer(OnnxModel& model, const WeightQuantizeOptions& options, const Progress& progress)
@@ -68,24 +55,27 @@ class OnnxWeightQuantizer {
         progress_(progress),
         jobs_(resolve_jobs(options.jobs)),
         sites_(model.float_weights()) {
-    for (const OnnxFloatWeight& site : sites_) rows_.push_back(row_of(site));
+    for (const OnnxFloatWeight& site : sites_) {
+      rows_.push_back(row_of(site));
+      sources_.push_back({site.source, site.other_readers.empty() ? "" : site.other_readers.front()});
+    }
   }
 
   void run(WeightQuantizeReport& report) {
     choose();
-    leave_shared();
-    const std::vector<Group> groups = grouped();
+    leave_shared(sources_, rows_);
+    const std::vector<WeightGroup> groups = grouped();
     check_opsets(groups);
     check_work(groups);
     std::vector<OnnxDequantization> edits;
     for (std::size_t i = 0; i < groups.size(); ++i) {
       if (progress_) progress_("measuring", i, groups.size());
       edits.push_back(quantized(groups[i]));
-      report.n_folded_chains += sites_[groups[i].sites.front()].via.empty() ? 0 : 1;
+      report.n_folded_chains += sites_[groups[i].rows.front()].via.empty() ? 0 : 1;
     }
     model_.dequantize_weights(edits);
     note_inputs(groups, report);
-    count_sources_once();
+    count_sources_once(sources_, rows_);
     report.weights = std::move(rows_);
   }
 
@@ -99,44 +89,15 @@ class OnnxWeightQuantizer {
     }
   }
 
-  /// A constant that stays in float for somebody is not stored a second time for the others.
-  void leave_shared() {
-    std::map<std::size_t, std::string> readers;  // of each source, one that keeps it in float
-    for (std::size_t i = 0; i < sites_.size(); ++i) {
-      if (!sites_[i].other_readers.empty()) readers.emplace(sites_[i].source, sites_[i].other_readers.front());
-      if (!rows_[i].reason.empty()) readers.emplace(sites_[i].source, rows_[i].op + " " + rows_[i].node);
-    }
-    for (std::size_t i = 0; i < sites_.size(); ++i) {
-      const auto reader = readers.find(sites_[i].source);
-      if (reader == readers.end() || !rows_[i].reason.empty()) continue;
-      rows_[i].reason = fmt::format("{} reads it too and keeps it in float", reader->second);
-    }
+  std::vector<WeightGroup> grouped() const {
+    return group_weights(
+        sources_, rows_, [&](std::size_t i) { return plan_scales(float_weight(model_, sites_[i]), options_); },
+        [&](std::size_t a, std::size_t b) { return same_elements(sites_[a].data, sites_[b].data); });
   }
 
-  std::vector<Group> grouped() const {
-    std::vector<Group> groups;
-    std::multimap<std::size_t, std::size_t> by_source;
-    for (std::size_t i = 0; i < sites_.size(); ++i) {
-      if (!rows_[i].reason.empty()) continue;
-      ScalePlan plan = plan_scales(float_weight(model_, sites_[i]), options_);
-      const auto [begin, end] = by_source.equal_range(sites_[i].source);
-      const auto known = std::find_if(begin, end, [&](const auto& entry) {
-        const Group& group = groups[entry.second];
-        return same_codes(sites_[group.sites.front()], group.plan, sites_[i], plan);
-      });
-      if (known != end) {
-        groups[known->second].sites.push_back(i);
-      } else {
-        by_source.emplace(sites_[i].source, groups.size());
-        groups.push_back({{i}, std::move(plan)});
-      }
-    }
-    return groups;
-  }
-
-  void check_opsets(const std::vector<Group>& groups) const {
-    for (const Group& group : groups) {
-      const OnnxFloatWeight& site = sites_[group.sites.front()];
+  void check_opsets(const std::vector<WeightGroup>& groups) const {
+    for (const WeightGroup& group : groups) {
+      const OnnxFloatWeight& site = sites_[group.rows.front()];
       const std::int64_t wanted = dequantize_opset(group.plan.code_type, true, group.plan.block_size > 0);
       if (group.plan.block_size == 0 || site.opset >= wanted) continue;
       fail(ErrorCode::unsupported, model_.path().string(),
@@ -147,22 +108,22 @@ class OnnxWeightQuantizer {
   }
 
   /// Throws: bad_file if the model would be read many times over.
-  void check_work(const std::vector<Group>& groups) const {
+  void check_work(const std::vector<WeightGroup>& groups) const {
     std::uint64_t n_bytes = 0;
-    for (const Group& group : groups) n_bytes += sites_[group.sites.front()].data.bytes.size();
+    for (const WeightGroup& group : groups) n_bytes += sites_[group.rows.front()].data.bytes.size();
     if (!reads_too_often(n_bytes, model_.size_bytes())) return;
     fail(ErrorCode::bad_file, model_.path().string(),
          fmt::format("its operators see constants in {} ways: {} bytes would be read of {}", groups.size(), n_bytes,
                      model_.size_bytes()));
   }
 
-  OnnxDequantization quantized(const Group& group) {
-    const OnnxFloatWeight& site = sites_[group.sites.front()];
+  OnnxDequantization quantized(const WeightGroup& group) {
+    const OnnxFloatWeight& site = sites_[group.rows.front()];
     const FloatWeight weight = float_weight(model_, site);
     const CodedWeight coded = code_weight(weight, group.plan, jobs_);
-    for (const std::size_t member : group.sites) record(rows_[member], group, coded, member == group.sites.front());
+    record(group, coded, rows_);
     OnnxDequantization edit;
-    for (const std::size_t member : group.sites) edit.readers.push_back({sites_[member].node, sites_[member].input});
+    for (const std::size_t member : group.rows) edit.readers.push_back({sites_[member].node, sites_[member].input});
     edit.name = site.data.name;
     edit.code_type = group.plan.code_type;
     edit.shape = site.data.shape;
@@ -179,24 +140,10 @@ class OnnxWeightQuantizer {
     return edit;
   }
 
-  void record(QuantizedWeight& row, const Group& group, const CodedWeight& coded, bool first) const {
-    row.outcome = WeightOutcome::quantized;
-    row.type_after = group.plan.code_type;
-    row.bytes_after = first ? group.plan.size_bytes(row.shape) : 0;
-    row.granularity = group.plan.granularity;
-    row.n_scales = coded.scales->scale.size();
-    row.note = group.plan.note;
-    row.sqnr_db = coded.error.sqnr_db();
-    row.worst_sqnr_db = coded.worst_sqnr_db;
-    row.max_error_steps = coded.error.max_steps;
-    row.zero_channels = coded.scales->zero;
-    row.negligible_channels = coded.scales->negligible;
-  }
-
-  void note_inputs(const std::vector<Group>& groups, WeightQuantizeReport& report) const {
+  void note_inputs(const std::vector<WeightGroup>& groups, WeightQuantizeReport& report) const {
     std::set<std::size_t> inputs;
-    for (const Group& group : groups) {
-      const OnnxFloatWeight& site = sites_[group.sites.front()];
+    for (const WeightGroup& group : groups) {
+      const OnnxFloatWeight& site = sites_[group.rows.front()];
       if (site.was_input) inputs.insert(site.source);
     }
     if (inputs.empty()) return;
@@ -204,21 +151,12 @@ class OnnxWeightQuantizer {
         fmt::format("weights that were inputs too, and that no caller can replace any more: {}", inputs.size()));
   }
 
-  /// A stored constant counts in the first row that has it.
-  void count_sources_once() {
-    std::set<std::size_t> counted;
-    for (std::size_t i = 0; i < sites_.size(); ++i) {
-      if (counted.insert(sites_[i].source).second) continue;
-      rows_[i].bytes_before = 0;
-      if (rows_[i].outcome == WeightOutcome::left) rows_[i].bytes_after = 0;
-    }
-  }
-
   OnnxModel& model_;
   const WeightQuantizeOptions& options_;
   const Progress& progress_;
   unsigned jobs_;
   std::vector<OnnxFloatWeight> sites_;
+  std::vector<WeightSource> sources_;
   std::vector<QuantizedWeight> rows_;
 };
 
