@@ -176,6 +176,13 @@ LayoutOrReason blocked_layout(const QuantizeLinear& operation, std::size_t axis)
                           to_string(wanted))};
 }
 
+LayoutOrReason group_layout(const QuantizeLinear& operation, std::size_t axis) {
+  if (axis > 0 && operation.scale_shape == Shape{operation.shape[0], operation.shape[axis]})
+    return ScaleLayout::along_groups(operation.shape, axis);
+  return Left{fmt::format("its scale has shape {}, and does not lie along axes 0 and {} of {}",
+                          to_string(operation.scale_shape), axis, to_string(operation.shape))};
+}
+
 LayoutOrReason channel_layout(const QuantizeLinear& operation, std::size_t axis) {
   if (operation.scale_shape == Shape{operation.shape[axis]}) return ScaleLayout::along(operation.shape, axis);
   return Left{fmt::format("its scale has shape {}, and axis {} of {} needs [{}]", to_string(operation.scale_shape),
@@ -191,6 +198,7 @@ LayoutOrReason layout_of(const QuantizeLinear& operation) {
     return Left{fmt::format("axis {} is not one of the {} of its data", operation.axis, rank)};
   }
   const auto axis = static_cast<std::size_t>(operation.axis < 0 ? operation.axis + rank : operation.axis);
+  if (operation.grouped) return group_layout(operation, axis);
   return operation.block_size > 0 ? blocked_layout(operation, axis) : channel_layout(operation, axis);
 }
 

@@ -28,6 +28,7 @@ struct QuantizeLinear {
   DType code_type = DType::i8;           ///< signed or unsigned, of 2, 4, 8 or 16 bits
   std::int64_t axis = 1;                 ///< negative: from the end
   std::int64_t block_size = 0;           ///< 0: not blocked
+  bool grouped = false;                  ///< beyond ONNX: scales along axis 0 and `axis`, [G, C]; `axis` > 0, no blocks
   DType division = DType::f32;           ///< what x / scale is rounded to: float32, or `type`
 };
 

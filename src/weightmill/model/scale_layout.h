@@ -8,13 +8,15 @@
 
 namespace weightmill {
 
-/// Which scale belongs to which element of a row-major tensor: per tensor, along one axis, or in blocks along one axis.
-/// The tensor is seen as [outer, length, inner], where `length` is the extent of the axis.
+/// Which scale belongs to which element of a row-major tensor: per tensor, along one axis, in blocks along one axis, or
+/// along the first axis and another one. The tensor is seen as [outer, length, inner], where `length` is the extent of
+/// the axis.
 struct ScaleLayout {
   std::uint64_t length = 1;
   std::uint64_t inner = 1;
   std::uint64_t block = 0;  ///< elements along the axis that share a scale; 0: one scale for the whole tensor
   bool per_inner = false;   ///< blocked: positions behind the axis have scales of their own
+  std::uint64_t outer_run = 0;  ///< so many positions in front of the axis share scales, then come others; 0: all share
 
   std::uint64_t n_blocks() const { return (length + block - 1) / block; }
 
@@ -25,6 +27,14 @@ struct ScaleLayout {
     for (std::size_t i = axis + 1; i < shape.size(); ++i) layout.inner *= static_cast<std::uint64_t>(shape[i]);
     layout.block = block;
     layout.per_inner = block > 1;
+    return layout;
+  }
+
+  /// One scale for each pair of indices along axis 0 and `axis`. Requires: 0 < axis < rank.
+  static ScaleLayout along_groups(const Shape& shape, std::size_t axis) {
+    ScaleLayout layout = along(shape, axis);
+    layout.outer_run = 1;
+    for (std::size_t i = 1; i < axis; ++i) layout.outer_run *= static_cast<std::uint64_t>(shape[i]);
     return layout;
   }
 };
@@ -43,7 +53,8 @@ inline ScaleRun run_at(const ScaleLayout& layout, std::uint64_t index, std::uint
   const std::uint64_t position = index % layout.inner;
   const std::uint64_t row = index / layout.inner;
   const std::uint64_t along = row % layout.length;
-  const std::uint64_t outer = layout.per_inner ? row / layout.length : 0;
+  const std::uint64_t outer_run = layout.per_inner ? 1 : layout.outer_run;
+  const std::uint64_t outer = outer_run == 0 ? 0 : row / layout.length / outer_run;
   const std::uint64_t block = outer * layout.n_blocks() + along / layout.block;
   if (layout.inner > 1) {
     const std::uint64_t scale = layout.per_inner ? block * layout.inner + position : block;
@@ -62,7 +73,9 @@ inline std::uint64_t rows_alike(const ScaleLayout& layout, std::uint64_t index, 
   if (index % row != 0 || count != row) return 1;
   const std::uint64_t along = index / layout.inner % layout.length;
   const std::uint64_t left = std::min(layout.block - along % layout.block, layout.length - along);
-  return layout.per_inner ? std::min(left, limit / row) : limit / row;
+  if (layout.per_inner) return std::min(left, limit / row);
+  if (layout.outer_run == 0) return limit / row;
+  return std::min(layout.outer_run - index / row % layout.outer_run, limit / row);
 }
 
 }  // namespace weightmill

@@ -210,6 +210,7 @@ QuantizeLinear operation_of(const FloatWeight& weight, const ScalePlan& plan, co
   operation.code_type = plan.code_type;
   operation.axis = static_cast<std::int64_t>(plan.axis.value_or(0));
   operation.block_size = plan.block_size;
+  operation.grouped = plan.grouped;
   return operation;
 }
 
@@ -221,6 +222,13 @@ void set_channels(ScalePlan& plan, const FloatWeight& weight) {
     return;
   }
   plan.axis = weight.channel_axis;
+  plan.grouped = weight.grouped;
+  if (plan.grouped) {
+    plan.layout = ScaleLayout::along_groups(weight.shape, *plan.axis);
+    plan.scale_shape = {weight.shape[0], weight.shape[*plan.axis]};
+    plan.granularity = fmt::format("per axes 0 and {}", *plan.axis);
+    return;
+  }
   plan.layout = ScaleLayout::along(weight.shape, *plan.axis);
   plan.scale_shape = {weight.shape[*plan.axis]};
   plan.granularity = fmt::format("per axis {}", *plan.axis);
@@ -276,13 +284,21 @@ CodedWeight code_weight(const FloatWeight& weight, const ScalePlan& plan, unsign
   return coded;
 }
 
+std::unique_ptr<ConstantFold> plan_codes(const FloatWeight& weight, const ScalePlan& plan, const WeightScales& scales) {
+  auto planned = plan_quantize_linear(operation_of(weight, plan, scales));
+  if (const auto* left = std::get_if<Left>(&planned)) fail(ErrorCode::internal, weight.name, left->reason);
+  return std::move(std::get<std::unique_ptr<ConstantFold>>(planned));
+}
+
+void check_codes(const FloatWeight& weight, const ConstantFold& codes, const BlockResult& result) {
+  const std::string objection = codes.objection(result);
+  if (!objection.empty()) fail(ErrorCode::internal, weight.name, "its data changed while it was read: " + objection);
+}
+
 void write_codes(const FloatWeight& weight, const ScalePlan& plan, const WeightScales& scales, unsigned jobs,
                  const std::function<void(std::span<const std::uint8_t>)>& sink) {
-  const auto planned = plan_quantize_linear(operation_of(weight, plan, scales));
-  if (const auto* left = std::get_if<Left>(&planned)) fail(ErrorCode::internal, weight.name, left->reason);
-  const ConstantFold& codes = *std::get<std::unique_ptr<ConstantFold>>(planned);
-  const std::string objection = codes.objection(stream_codes(codes, jobs, sink));
-  if (!objection.empty()) fail(ErrorCode::internal, weight.name, "its data changed while it was read: " + objection);
+  const auto codes = plan_codes(weight, plan, scales);
+  check_codes(weight, *codes, stream_codes(*codes, jobs, sink));
 }
 
 }  // namespace weightmill

@@ -91,6 +91,27 @@ TEST(ScalePlan, FallsBackWithAReason) {
   EXPECT_EQ(plan_scales(weight, options).note, "it is a single number");
 }
 
+TEST(WeightCoder, GroupsHaveChannelsOfTheirOwn) {
+  auto x = std::make_shared<std::vector<float>>();
+  for (int group = 0; group < 2; ++group) {  // [G, I, O, spatial]
+    for (int i = 0; i < 3; ++i) {
+      for (int o = 0; o < 4; ++o) x->insert(x->end(), 5, static_cast<float>(127 * (4 * group + o + 1)));
+    }
+  }
+  FloatWeight weight = matrix(1, 1, x);
+  weight.shape = {2, 3, 4, 5};
+  weight.block_axis.reset();
+  weight.channel_axis = 2;
+  weight.grouped = true;
+  const ScalePlan plan = plan_scales(weight, {});
+  EXPECT_EQ(plan.granularity, "per axes 0 and 2");
+  EXPECT_EQ(plan.scale_shape, (Shape{2, 4}));
+  const CodedWeight coded = code_weight(weight, plan, 2);
+  EXPECT_EQ(coded.scales->scale, (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(codes_of(weight, plan, coded, 2), std::vector<std::uint8_t>(x->size(), 127));
+  EXPECT_EQ(coded.error.noise, 0);
+}
+
 TEST(ScalePlan, BlocksDivideTheirAxis) {
   const FloatWeight weight = matrix(128, 8, normal(1024));
   WeightQuantizeOptions options;

@@ -86,6 +86,26 @@ TEST(ScaleSearch, GroupsSideBySideAreThoseOneByOne) {
   }
 }
 
+TEST(ScaleSearch, ChannelsOfGroupsAreThoseOneByOne) {
+  Random random(3);
+  constexpr std::size_t kGroups = 3, kRows = 5, kChannels = 7;
+  const std::vector<float> x = heavy_tailed(random, kGroups * kRows * kChannels);
+  std::vector<WeightRange> ranges(kGroups * kChannels);
+  const ScaleLayout layout = ScaleLayout::along_groups({kGroups, kRows, kChannels}, 2);
+  widen(layout, 0, x, ranges);
+  const ScaleSearch search(ranges, DType::i4);
+  ScaleSearch::Errors errors = search.no_errors();
+  add_candidate_errors(search, layout, 0, std::span(x).first(40), 0, errors);
+  add_candidate_errors(search, layout, 40, std::span(x).subspan(40), 0, errors);
+  const WeightScales together = search.best(std::vector<double>(errors.begin(), errors.end()));
+  for (std::size_t scale = 0; scale < kGroups * kChannels; ++scale) {
+    std::vector<float> column;
+    for (std::size_t row = 0; row < kRows; ++row)
+      column.push_back(x[(scale / kChannels * kRows + row) * kChannels + scale % kChannels]);
+    EXPECT_EQ(together.scale[scale], searched(column, DType::i4).scale.front());
+  }
+}
+
 TEST(ScaleSearch, DeadAndExtremeGroupsHaveUsableScales) {
   constexpr float kMax = std::numeric_limits<float>::max(), kMin = std::numeric_limits<float>::min();
   for (const DType type : {DType::i4, DType::u4, DType::i8, DType::u8}) {

@@ -72,6 +72,7 @@ TEST(WeightScales, NamesTheFirstWeightThatIsNotFinite) {
 std::size_t scale_of(const ScaleLayout& layout, std::size_t i) {
   if (layout.block == 0) return 0;
   const std::size_t inner = i % layout.inner, along = i / layout.inner % layout.length;
+  if (layout.outer_run > 0) return i / layout.inner / layout.length / layout.outer_run * layout.length + along;
   if (!layout.per_inner) return along;
   return (i / layout.inner / layout.length * layout.n_blocks() + along / layout.block) * layout.inner + inner;
 }
@@ -84,9 +85,11 @@ std::size_t n_scales_of(const ScaleLayout& layout, std::size_t n) {
 
 ScaleLayout random_layout(Random& random, const Shape& shape) {
   const auto axis = static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(shape.size()) - 1));
-  switch (random.integer(0, 2)) {
+  switch (random.integer(0, 3)) {
     case 0:
       return {};
+    case 2:
+      return ScaleLayout::along_groups(shape, std::max<std::size_t>(axis, 1));
     case 1:
       return ScaleLayout::along(shape, axis);
     default:
