@@ -412,6 +412,28 @@ def test_tables_are_quantized_when_asked_for():
     assert_runs_as_it_means(got, {"ids": np.array([0, 49, 7])})
 
 
+def test_tables_looked_up_along_another_axis_have_one_scale():
+    """OpenVINO 2026.4 computes something else from scales along that axis."""
+    table = np.random.default_rng(12).normal(0, 1, (50, 32)).astype(np.float32)
+    made = model([helper.make_node("Gather", ["table", "ids"], ["y"], name="look_up", axis=1)], [tensor("table", table)],
+                 [value("ids", (3,), TensorProto.INT64)], [value("y", (50, 3))])
+    got, report = quantized(made, op_types=["Gather"])
+    assert_codes(got.graph, "look_up", table, "int8", None, input_number=0)
+    assert "any axis but the first" in report.weights[0].note
+    assert_runs_as_it_means(got, {"ids": np.array([0, 31, 7])})
+
+
+@pytest.mark.parametrize("weight_type", ["int4", "uint4"])
+def test_odd_numbers_of_products_keep_8_bits(weight_type):
+    """OpenVINO 2026.4 computes something else from 4-bit codes then, with more than a few rows of activations."""
+    weights = np.random.default_rng(12).normal(0, 1, (33, 7)).astype(np.float32)
+    made = model([helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], [tensor("w", weights)], [value("x", (5, 33))], [value("y", (5, 7))])
+    got, report = quantized(made, weight_type=weight_type)
+    assert_codes(got.graph, "product", weights, weight_type.replace("4", "8"), 1)
+    assert report.weights[0].note.startswith("33 is odd")
+    assert_runs_as_it_means(got)
+
+
 def test_constants_on_the_left_have_scales_for_rows():
     rng = np.random.default_rng(13)
     left = rng.normal(0, 1, (16, 24)).astype(np.float32)

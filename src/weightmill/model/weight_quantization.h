@@ -45,6 +45,10 @@ DType weight_type(std::string_view word);
 /// Throws: bad_option if options contradict each other or are out of their range (names the option).
 void check(const WeightQuantizeOptions& options);
 
+/// Why tables that are looked up along another axis than the first have one scale.
+inline constexpr std::string_view kScalesOfLookUps =
+    "OpenVINO 2026.4 computes something else from scales along any axis but the first";
+
 enum class WeightOutcome : std::uint8_t {
   quantized,  ///< is an integer constant behind a dequantization now
   left,       ///< a float weight that stays as it was; `reason` says why

@@ -253,7 +253,8 @@ std::uint64_t ScalePlan::size_bytes(const Shape& shape) const {
 ScalePlan plan_scales(const FloatWeight& weight, const WeightQuantizeOptions& options) {
   ScalePlan plan;
   plan.granularity = "per tensor";
-  plan.code_type = weight.block_axis ? options.weight_type : eight_bit(options.weight_type);
+  const bool odd = weight.block_axis && weight.shape[*weight.block_axis] % 2 != 0;
+  plan.code_type = weight.block_axis && !odd ? options.weight_type : eight_bit(options.weight_type);
   const ScaleMethod usual = size_bits(plan.code_type) == 4 ? ScaleMethod::mse : ScaleMethod::minmax;
   plan.search = (options.scale_method == ScaleMethod::automatic ? usual : options.scale_method) == ScaleMethod::mse;
   const std::int64_t block = options.block_size;
@@ -262,7 +263,10 @@ ScalePlan plan_scales(const FloatWeight& weight, const WeightQuantizeOptions& op
     return plan;
   }
   if (options.per_channel) set_channels(plan, weight);
-  if (block > 0 && weight.block_axis) {
+  if (odd && plan.code_type != options.weight_type) {
+    plan.note = fmt::format("{} is odd: OpenVINO 2026.4 computes something else from 4-bit codes then",
+                            weight.shape[*weight.block_axis]);
+  } else if (block > 0 && weight.block_axis) {
     plan.note = fmt::format("{} is no multiple of {}", weight.shape[*weight.block_axis], block);
   } else if (plan.note.empty() && (block > 0 || plan.code_type != options.weight_type)) {
     plan.note = "blocks and 4-bit codes are for matrices";

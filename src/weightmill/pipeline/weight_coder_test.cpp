@@ -91,6 +91,15 @@ TEST(ScalePlan, FallsBackWithAReason) {
   EXPECT_EQ(plan_scales(weight, options).note, "it is a single number");
 }
 
+TEST(ScalePlan, KeepsEightBitsForAnOddNumberOfProducts) {
+  WeightQuantizeOptions options;
+  options.weight_type = DType::u4;
+  const ScalePlan plan = plan_scales(matrix(33, 8, normal(33 * 8)), options);
+  EXPECT_EQ(plan.code_type, DType::u8);
+  EXPECT_EQ(plan.granularity, "per axis 1");
+  EXPECT_THAT(plan.note, HasSubstr("33 is odd"));
+}
+
 TEST(WeightCoder, GroupsHaveChannelsOfTheirOwn) {
   auto x = std::make_shared<std::vector<float>>();
   for (int group = 0; group < 2; ++group) {  // [G, I, O, spatial]

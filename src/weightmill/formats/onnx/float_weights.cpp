@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <weightmill/model/weight_quantization.h>
+
 #include "graph_edit.h"
 #include "onnx_model.h"
 
@@ -63,7 +65,11 @@ void set_transposed_convolution_axes(OnnxFloatWeight& weight, const NodeProto& n
 void set_gather_axes(OnnxFloatWeight& weight, const NodeProto& node) {
   const auto rank = static_cast<std::int64_t>(weight.data.shape.size());
   const std::int64_t axis = int_attribute(node, "axis", 0);
-  if (axis >= -rank && axis < rank) weight.channel_axis = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+  if (axis == 0 || axis == -rank) {
+    weight.channel_axis = 0;
+  } else {
+    weight.no_channels = kScalesOfLookUps;
+  }
 }
 
 /// Which axis has the output channels, and which one a dot product runs along.
