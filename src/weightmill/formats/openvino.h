@@ -84,6 +84,23 @@ struct IrDequantization {
   std::string multiply_name;  ///< empty: the FakeQuantize's own
 };
 
+/// Const(codes) -> Convert -> [Subtract(Const(zero_point) -> Convert)] -> Multiply(Const(scale)) -> [Reshape] ->
+/// [Convert] in the place of float weights. All but the last computes in float32.  [docs/weight-only.md §5]
+struct IrQuantizedWeight {
+  std::string name;            ///< the new layers are NAME/codes, NAME/scale and so on
+  std::size_t before = 0;      ///< the layer that they stand in front of
+  std::vector<IrUse> readers;  ///< what reads them from now on
+  DType code_type = DType::i8;
+  DType float_type = DType::f32;  ///< what the readers take
+  Shape codes_shape;              ///< one axis more than `shape` where there are blocks
+  Shape scale_shape;              ///< of scale and zero point: codes_shape with 1 along axes that share them
+  Shape shape;                    ///< as the readers take it
+  IrPayload codes;                ///< of code_type
+  IrPayload scale;                ///< float32
+  std::optional<IrPayload> zero_point;    ///< of code_type
+  std::optional<IrPayload> target_shape;  ///< `shape` as int64, where codes_shape is another
+};
+
 /// An OpenVINO IR of version 10 or 11: the graph of the .xml with the payloads of the .bin, and edits on it. What is
 /// not edited stays as it was, attributes and their order included; white space between elements is OpenVINO's own.
 class Ir {
@@ -113,6 +130,8 @@ class Ir {
   void set_payload(std::size_t g, std::size_t layer, const IrPayload& payload);
   /// The FakeQuantize becomes the Multiply: its consumers, its id and its output's names stay.
   void dequantize(std::size_t g, std::size_t fake_quantize, const IrDequantization& dequantization);
+  /// The readers read integers from now on. What they read before stays where it is.
+  void dequantize_weight(std::size_t g, const IrQuantizedWeight& weight);
   /// A layer with one output becomes a Const of the same name.
   void make_constant(std::size_t g, std::size_t layer, DType type, const Shape& shape, const IrPayload& payload);
   /// The consumers of `layer`'s output read `source`'s instead.

@@ -12,6 +12,7 @@ namespace weightmill {
 /// An edge of the XML. `dead`: taken out by an edit.
 struct IrEdge {
   std::size_t from = 0, to = 0;  ///< layers
+  std::size_t input = 0;         ///< which of the inputs of `to`, from 0
   pugi::xml_node node;
   bool dead = false;
 };

@@ -4,79 +4,10 @@
 #include <fmt/format.h>
 
 #include "document.h"
+#include "layer_maker.h"
 
 namespace weightmill {
 namespace {
-
-void set_attribute(pugi::xml_node node, const char* key, const std::string& value) {
-  pugi::xml_attribute attribute = node.attribute(key);
-  if (!attribute) attribute = node.append_attribute(key);
-  attribute.set_value(value.c_str());
-}
-
-std::string shape_text(const Shape& shape) { return fmt::format("{}", fmt::join(shape, ", ")); }
-
-/// <port id="…" precision="…"><dim>…</dim>…</port>
-void add_port(pugi::xml_node side, int id, const IrType& type, const Shape& shape) {
-  pugi::xml_node port = side.append_child("port");
-  set_attribute(port, "id", std::to_string(id));
-  set_attribute(port, "precision", std::string(type.precision));
-  for (const std::int64_t extent : shape) port.append_child("dim").text().set(std::to_string(extent).c_str());
-}
-
-/// Adds layers in front of one, with its rt_info.
-class LayerMaker {
- public:
-  LayerMaker(IrGraphNodes& nodes, pugi::xml_node before) : nodes_(nodes), before_(before) {}
-
-  pugi::xml_node add(const std::string& name, const char* type) {
-    pugi::xml_node layer = nodes_.layers.insert_child_before("layer", before_);
-    set_attribute(layer, "id", std::to_string(nodes_.next_id++));
-    set_attribute(layer, "name", name);
-    set_attribute(layer, "type", type);
-    set_attribute(layer, "version", "opset1");
-    layer.append_child("data");
-    if (const auto rt_info = before_.child("rt_info")) layer.append_copy(rt_info);
-    return layer;
-  }
-
-  pugi::xml_node add_constant(const std::string& name, const IrType& type, const Shape& shape,
-                              const IrPayload& payload) {
-    pugi::xml_node layer = add(name, "Const");
-    pugi::xml_node data = layer.child("data");
-    set_attribute(data, "element_type", std::string(type.name));
-    set_attribute(data, "shape", shape_text(shape));
-    set_attribute(data, "offset", std::to_string(payload.offset));
-    set_attribute(data, "size", std::to_string(payload.size));
-    add_port(layer.append_child("output"), 0, type, shape);
-    return layer;
-  }
-
-  pugi::xml_node add_convert(const std::string& name, const IrType& from, const IrType& to, const Shape& shape) {
-    pugi::xml_node layer = add(name, "Convert");
-    set_attribute(layer.child("data"), "destination_type", std::string(to.name));
-    add_port(layer.append_child("input"), 0, from, shape);
-    add_port(layer.append_child("output"), 1, to, shape);
-    return layer;
-  }
-
-  pugi::xml_node add_subtract(const std::string& name, const IrType& type, const Shape& left, const Shape& right,
-                              const Shape& result) {
-    pugi::xml_node layer = add(name, "Subtract");
-    set_attribute(layer.child("data"), "auto_broadcast", "numpy");
-    pugi::xml_node input = layer.append_child("input");
-    add_port(input, 0, type, left);
-    add_port(input, 1, type, right);
-    add_port(layer.append_child("output"), 2, type, result);
-    return layer;
-  }
-
- private:
-  IrGraphNodes& nodes_;
-  pugi::xml_node before_;
-};
-
-const char* id_of(pugi::xml_node layer) { return layer.attribute("id").value(); }
 
 /// Takes the edges into `layer` out.
 void remove_edges_into(IrGraphNodes& nodes, std::size_t layer) {
@@ -86,24 +17,6 @@ void remove_edges_into(IrGraphNodes& nodes, std::size_t layer) {
     nodes.edge[e].dead = true;
   }
 }
-
-/// Adds edges in front of `before`, or at the end.
-class EdgeMaker {
- public:
-  EdgeMaker(IrGraphNodes& nodes, pugi::xml_node before) : nodes_(nodes), before_(before) {}
-  void add(pugi::xml_node from, int from_port, pugi::xml_node to, int to_port) {
-    pugi::xml_node edge =
-        before_ ? nodes_.edges.insert_child_before("edge", before_) : nodes_.edges.append_child("edge");
-    set_attribute(edge, "from-layer", id_of(from));
-    set_attribute(edge, "from-port", std::to_string(from_port));
-    set_attribute(edge, "to-layer", id_of(to));
-    set_attribute(edge, "to-port", std::to_string(to_port));
-  }
-
- private:
-  IrGraphNodes& nodes_;
-  pugi::xml_node before_;
-};
 
 void set_output_port(IrGraphNodes& nodes, std::size_t layer, int id) {
   set_attribute(nodes.layer[layer].child("output").child("port"), "id", std::to_string(id));
@@ -153,7 +66,7 @@ void Ir::dequantize(std::size_t g, std::size_t fake_quantize, const IrDequantiza
   pugi::xml_node multiply = nodes.layer.at(fake_quantize);
   const IrType& code_type = ir_type(parts.code_type);
   const IrType& float_type = ir_type(parts.float_type);
-  LayerMaker layers(nodes, multiply);
+  LayerMaker layers(nodes, multiply, multiply.child("rt_info"));
   const auto last_in = nodes.edge[nodes.edges_in[fake_quantize].back()].node;
   const pugi::xml_node after = last_in.next_sibling("edge");
   EdgeMaker edges(nodes, nodes.edges.child("edge") && after ? after : pugi::xml_node());
@@ -163,8 +76,8 @@ void Ir::dequantize(std::size_t g, std::size_t fake_quantize, const IrDequantiza
   edges.add(codes, 0, value, 0);
   if (parts.zero_point) {
     const auto zero = layers.add_constant(parts.zero_point_name, float_type, parts.affine_shape, *parts.zero_point);
-    const auto subtract = layers.add_subtract(parts.subtract_name, float_type, parts.codes_shape, parts.affine_shape,
-                                              port_shape(multiply.child("output").child("port")));
+    const auto subtract = layers.add_binary(parts.subtract_name, "Subtract", float_type, parts.codes_shape,
+                                            parts.affine_shape, port_shape(multiply.child("output").child("port")));
     edges.add(value, value_port, subtract, 0);
     edges.add(zero, 0, subtract, 1);
     value = subtract;

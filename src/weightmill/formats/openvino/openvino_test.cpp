@@ -115,6 +115,45 @@ TEST(OpenvinoIr, ReadsBodiesOfLayers) {
   EXPECT_EQ(ir.graph(1).layers.size(), 7u);
 }
 
+TEST(OpenvinoIr, PutsIntegersInThePlaceOfWeights) {
+  IrBuilder built;
+  const int w = built.constant("w", "f16", {2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const int wide = built.convert("wide", w, "f32");
+  const int x = built.parameter("x", {2, 4});
+  built.result(built.binary("sum", "Add", x, wide));
+  built.result(built.binary("difference", "Add", wide, x));
+  Ir ir = parse(built.xml(), built.bin());
+  IrQuantizedWeight weight;
+  weight.name = "w";
+  weight.before = 0;
+  weight.readers = {{3, 1}, {5, 0}};
+  weight.code_type = DType::u4;
+  weight.float_type = DType::f16;
+  weight.codes_shape = {2, 2, 2};
+  weight.scale_shape = {2, 2, 1};
+  weight.shape = {2, 4};
+  weight.codes = {0, 4};
+  weight.scale = {4, 16};
+  weight.zero_point = IrPayload{20, 2};
+  weight.target_shape = IrPayload{22, 16};
+  ir.dequantize_weight(0, weight);
+  ir.remove(0, 1);
+  ir.remove(0, 0);
+  const std::vector<std::uint8_t> bin(64);
+  const Ir after = parse(ir.xml(), bin);
+  std::vector<std::string> types;
+  for (const IrLayer& layer : after.graph(0).layers) types.push_back(layer.type);
+  EXPECT_THAT(types, testing::ElementsAre("Const", "Convert", "Const", "Convert", "Subtract", "Const", "Multiply",
+                                          "Const", "Reshape", "Convert", "Parameter", "Add", "Result", "Add",
+                                          "Result"));
+  const auto& layers = after.graph(0).layers;
+  EXPECT_EQ(layers[9].uses.size(), 2u);
+  EXPECT_EQ(layers[11].inputs[1].layer, 9u);
+  EXPECT_EQ(layers[13].inputs[0].layer, 9u);
+  EXPECT_EQ(after.constant(0, 0).shape, (Shape{2, 2, 2}));
+  EXPECT_EQ(after.attribute(0, 9, "destination_type"), "f16");
+}
+
 TEST(OpenvinoIr, ManyPortsTakeNoTimeOfTheirOwn) {
   constexpr int kPorts = 200000;
   std::string ports, edges;

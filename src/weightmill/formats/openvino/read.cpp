@@ -113,7 +113,7 @@ class GraphReader {
       graph_.layers[from].uses.push_back({to, input});
       nodes_.edges_in[to].push_back(nodes_.edge.size());
       nodes_.edges_out[from].push_back(nodes_.edge.size());
-      nodes_.edge.push_back({from, to, node});
+      nodes_.edge.push_back({from, to, input, node});
     }
     check_all_fed(fed);
   }
