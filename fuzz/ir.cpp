@@ -1,13 +1,72 @@
-// The first four bytes say how long the .xml is; the rest is the .bin. The model is read, every Const looked at, and
-// folded in all semantics without writing.
+// The first four bytes say how long the .xml is; the rest is the .bin. The model is read, every Const looked at, folded in
+// all semantics without writing, and its float weights are quantized.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <span>
+#include <string>
 
+#include <unistd.h>
+
+#include <weightmill/base/atomic_file.h>
 #include <weightmill/base/error.h>
 #include <weightmill/formats/openvino.h>
 #include <weightmill/pipeline/fold_ir.h>
+#include <weightmill/pipeline/quantize_ir.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of its own for each process.
+const fs::path& folder() {
+  static const fs::path path = [] {
+    const fs::path made = fs::temp_directory_path() / ("weightmill-fuzz-ir-" + std::to_string(::getpid()));
+    fs::create_directories(made);
+    std::atexit(
+        [] { fs::remove_all(fs::temp_directory_path() / ("weightmill-fuzz-ir-" + std::to_string(::getpid()))); });
+    return made;
+  }();
+  return path;
+}
+
+/// The bytes of the input choose codes and granularity.
+weightmill::WeightQuantizeOptions quantize_options(std::size_t size) {
+  using weightmill::DType;
+  constexpr std::array kTypes{DType::i8, DType::u8, DType::i4, DType::u4};
+  weightmill::WeightQuantizeOptions options;
+  options.jobs = 1;
+  options.weight_type = kTypes[size % kTypes.size()];
+  options.block_size = size % 3 == 0 ? 16 : 0;
+  options.per_channel = options.block_size > 0 || size % 5 != 0;
+  if (size % 2 == 0) options.op_types = {"MatMul", "Convolution", "GroupConvolution", "Gather"};
+  return options;
+}
+
+/// What can be quantized can be read again, and holds no weight that can be quantized once more.
+void quantize(std::span<const std::uint8_t> xml, std::span<const std::uint8_t> bin) {
+  const auto options = quantize_options(xml.size() + bin.size());
+  const fs::path in = folder() / "in.xml", out = folder() / "out.xml";
+  weightmill::write_file(in, xml);
+  weightmill::write_file(folder() / "in.bin", bin);
+  try {
+    weightmill::quantize_weights_ir(in, out, options);
+  } catch (const weightmill::Error& error) {
+    if (error.code == weightmill::ErrorCode::internal) std::abort();
+    return;  // to refuse is a right answer
+  }
+  try {
+    weightmill::quantize_weights_ir(out, {}, options);
+    std::abort();
+  } catch (const weightmill::Error& error) {
+    using enum weightmill::ErrorCode;
+    if (error.code != unsupported) std::abort();
+  }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 4) return 0;
@@ -28,5 +87,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const weightmill::Error&) {
     // To refuse is a right answer. Any other exception, crash or hang is a bug.
   }
+  quantize(xml, bin);
   return 0;
 }

@@ -205,7 +205,7 @@ def test_half_precision_operators_read_their_type(data_type):
 
 
 def test_engines_compute_with_the_codes():
-    """A matrix in any of its forms becomes an integer kernel in ONNX Runtime (docs/weight-only.md §5)."""
+    """A matrix in any of its forms becomes an integer kernel in ONNX Runtime (docs/weight-only.md §6)."""
     weights = np.random.default_rng(6).normal(0, 1, (64, 32)).astype(np.float32)
     node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
     made = model([node], [tensor("w", weights)], [value("x", (3, 64))], [value("y", (3, 32))])

@@ -53,6 +53,8 @@ def _run_on_openvino(model: Any, output: str | os.PathLike | None, run: Run) -> 
             return run(str(source), os.fspath(output)), None
         target = pathlib.Path(folder, "result.xml")
         text = run(str(source), str(target))
+        if not target.exists():  # the verb has found a reason to write nothing
+            return text, None
         core = openvino.Core()
         core.set_property({"ENABLE_MMAP": False})  # the files are gone when the model is used
         return text, core.read_model(str(target))

@@ -86,8 +86,9 @@ def quantize(
     """Makes integers of a model's float weights (docs/weight-only.md). `weights_only` must be True: activations are not
     quantized yet.
 
-    `model`: path of an .onnx file, or an onnx.ModelProto. `output`: where the result is written; None writes nothing,
-    and for an object the quantized one is `QuantizeReport.model`. The input is never changed.
+    `model`: path of an .onnx file or of an OpenVINO IR's .xml, an onnx.ModelProto or an openvino.Model. `output`: where
+    the result is written; None writes nothing, and for an object the quantized one is `QuantizeReport.model`. The input
+    is never changed.
     `weight_type`: "int8" or "int4" (symmetric), "uint8" or "uint4" (with zero points). `scale_method`: "minmax" takes
     scales from the largest weight, "mse" those with the least squared error among a few; "auto" is mse for 4 bits.
     `block_size`: that many inputs of

@@ -104,10 +104,13 @@ int run(QuantizeArguments& arguments) {
 void add_quantize(Verbs& verbs) {
   auto arguments = std::make_shared<QuantizeArguments>();
   WeightQuantizeOptions& options = arguments->options;
-  CLI::App& verb = verbs.add("quantize", "Float weights of an ONNX model -> integers behind DequantizeLinear",
-                             arguments->common, [arguments] { return run(*arguments); });
-  verb.footer("Example:\n  weightmill quantize model.onnx --weights-only -o model_int8.onnx\n");
-  verb.add_option("MODEL", arguments->input, "ONNX model, of any size")->required();
+  CLI::App& verb = verbs.add("quantize", "Float weights of an ONNX model or OpenVINO IR -> integers", arguments->common,
+                             [arguments] { return run(*arguments); });
+  verb.footer(
+      "Example:\n  weightmill quantize model.onnx --weights-only -o model_int8.onnx\n"
+      "  weightmill quantize model.xml --weights-only --weight-type uint4 --block-size 32 -o model_u4.xml\n");
+  verb.add_option("MODEL", arguments->input, "ONNX model or OpenVINO IR (.xml, with its .bin beside it), of any size")
+      ->required();
   verb.add_option("-o,--output", arguments->output, "Where the result goes; not the input");
   verb.add_flag("--weights-only", arguments->weights_only,
                 "Activations stay in floating point; no sample data is needed");
@@ -123,13 +126,14 @@ void add_quantize(Verbs& verbs) {
   verb.add_option("--block-size", options.block_size,
                   "Matrices: so many inputs of an output share a scale; a power of two from 16 on");
   verb.add_option("--op-types", options.op_types,
-                  "Operators to quantize: Conv, ConvTranspose, Gemm, MatMul (the default), Gather")
+                  "Operators to quantize, in the model's words; Gather only if named here")
       ->delimiter(',');
   verb.add_option("--exclude", options.exclude, "Names of operators that stay as they are; * and ? match any letters")
       ->delimiter(',');
   verb.add_option("--min-sqnr", options.min_sqnr_db, "Write nothing if a weight has fewer decibels; exit status 1");
   verb.add_flag("--strict", options.fail_on_left, "A float weight that cannot be quantized is an error");
-  verb.add_option("--external-data", arguments->external_data, "Tensors beside the model file: auto, never or always")
+  verb.add_option("--external-data", arguments->external_data,
+                  "ONNX: tensors beside the model file: auto, never or always")
       ->check(CLI::IsMember({"auto", "never", "always"}))
       ->capture_default_str();
   verb.add_flag("--dry-run", arguments->dry_run, "Do all the work, write nothing");
