@@ -82,7 +82,7 @@ TEST(QuantizeIr, CountsBytesAsTheyWouldBeWritten) {
   const IrBuilder ir = product({6, 4}, [](IrBuilder& b, int w) { return b.convert("wide", w, "f32"); });
   WeightQuantizeOptions options;
   options.weight_type = DType::u4;
-  const QuantizedWeight& row = plan(ir, options).weights.front();
+  const QuantizedWeight row = plan(ir, options).weights.front();
   EXPECT_EQ(row.bytes_before, 48u);
   EXPECT_EQ(row.bytes_after, 12u + 6 * 4 + 3);
   EXPECT_EQ(row.type_before, DType::f16);

@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <weightmill/base/parallel.h>
 
@@ -15,7 +17,7 @@ namespace {
 /// A file of float32 that counts its elements, seen in another order of its axes.
 class TurnedFile {
  public:
-  explicit TurnedFile(std::uint64_t n) : path_(std::filesystem::path(testing::TempDir()) / "tile_cache_test.bin") {
+  explicit TurnedFile(std::uint64_t n) : path_(own_path()) {
     std::vector<float> values(n);
     for (std::uint64_t i = 0; i < n; ++i) values[i] = static_cast<float>(i);
     std::ofstream(path_, std::ios::binary)
@@ -35,6 +37,11 @@ class TurnedFile {
   }
 
  private:
+  /// Tests of one program may run side by side, each in a process of its own.
+  static std::filesystem::path own_path() {
+    return std::filesystem::path(testing::TempDir()) / ("tile_cache_test_" + std::to_string(::getpid()) + ".bin");
+  }
+
   std::filesystem::path path_;
   std::shared_ptr<const MappedFile> file_;
 };
