@@ -15,6 +15,7 @@ import qdq_samples
 N_SAMPLES = 600 if os.environ.get("WEIGHTMILL_LONG") else 60
 N_AT_ONCE = 30
 WRONG_PADDING = "this kernel does not pad with the zero point: wrong by many steps"
+WRONG_COLUMN = "this kernel reads beside a single column of outputs: wrong by many steps"
 KINDS = ("convolution", "convolution_3d", "depthwise", "gemm", "matmul")
 
 
@@ -22,8 +23,17 @@ def rule_of(sample) -> str:
     return "openvino_dense" if sample.kind in ("gemm", "matmul") else "openvino"
 
 
-def exception_for(sample, kernel: str, relu: bool) -> str | None:
-    """Why OpenVINO's codes may be a step off."""
+def has_one_wide_column(sample, output_shape: tuple[int, ...]) -> bool:
+    """One output along the last axis, whose inputs lie apart in both ways."""
+    attributes = sample.attributes
+    apart = "strides" in attributes and attributes["strides"][-1] > 1 and attributes["dilations"][-1] > 1
+    return apart and output_shape[-1] == 1
+
+
+def exception_for(sample, kernel: str, relu: bool, output_shape: tuple[int, ...]) -> str | None:
+    """Why OpenVINO's codes may be off: by a step, or wrong."""
+    if "amx" in kernel and has_one_wide_column(sample, output_shape):
+        return WRONG_COLUMN
     if not kernel.endswith("_I8"):
         return "runs in float32"
     if kernel == "jit_gemm_I8" and any(sample.attributes.get("pads", ())) and sample.input_zero_point != 0:
@@ -48,11 +58,11 @@ def test_simulation_is_openvino_bit_for_bit(kind, draw, relu):
         outputs, kernels = openvino_engine.run(samples, relu)
         for k, (sample, codes) in enumerate(zip(samples, outputs)):
             found = qdq_samples.simulate(sample, rule_of(sample), "relu" if relu else "none")
-            exception = exception_for(sample, kernels[k], relu)
+            exception = exception_for(sample, kernels[k], relu, found.shape)
             if exception is None:
                 np.testing.assert_array_equal(found, codes, f"seed {first + k}, {kernels[k]}")
                 n_exact += 1
-            if exception in (None, WRONG_PADDING):
+            if exception in (None, WRONG_PADDING, WRONG_COLUMN):
                 continue
             distance = np.abs(found.astype(int) - codes)
             assert distance.max() <= 1, f"seed {first + k}, {kernels[k]}"
