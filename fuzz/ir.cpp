@@ -1,7 +1,6 @@
 // The first four bytes say how long the .xml is; the rest is the .bin. The model is read, every Const looked at, folded in
 // all semantics without writing, and its float weights are quantized.
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +14,8 @@
 #include <weightmill/formats/openvino.h>
 #include <weightmill/pipeline/fold_ir.h>
 #include <weightmill/pipeline/quantize_ir.h>
+
+#include "quantize_options.h"
 
 namespace {
 
@@ -32,22 +33,10 @@ const fs::path& folder() {
   return path;
 }
 
-/// The bytes of the input choose codes and granularity.
-weightmill::WeightQuantizeOptions quantize_options(std::size_t size) {
-  using weightmill::DType;
-  constexpr std::array kTypes{DType::i8, DType::u8, DType::i4, DType::u4};
-  weightmill::WeightQuantizeOptions options;
-  options.jobs = 1;
-  options.weight_type = kTypes[size % kTypes.size()];
-  options.block_size = size % 3 == 0 ? 16 : 0;
-  options.per_channel = options.block_size > 0 || size % 5 != 0;
-  if (size % 2 == 0) options.op_types = {"MatMul", "Convolution", "GroupConvolution", "Gather"};
-  return options;
-}
-
 /// What can be quantized can be read again, and holds no weight that can be quantized once more.
 void quantize(std::span<const std::uint8_t> xml, std::span<const std::uint8_t> bin) {
-  const auto options = quantize_options(xml.size() + bin.size());
+  const auto options = weightmill::fuzz_quantize_options(xml.size() + bin.size(),
+                                                         {"MatMul", "Convolution", "GroupConvolution", "Gather"});
   const fs::path in = folder() / "in.xml", out = folder() / "out.xml";
   weightmill::write_file(in, xml);
   weightmill::write_file(folder() / "in.bin", bin);

@@ -1,4 +1,3 @@
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -12,6 +11,8 @@
 #include <weightmill/formats_onnx/onnx.h>
 #include <weightmill/pipeline/fold_onnx.h>
 #include <weightmill/pipeline/quantize_onnx.h>
+
+#include "quantize_options.h"
 
 namespace {
 
@@ -31,26 +32,10 @@ const fs::path& folder() {
   return path;
 }
 
-/// The bytes of the input choose codes and granularity.
-weightmill::WeightQuantizeOptions quantize_options(std::size_t size) {
-  using weightmill::DType;
-  constexpr std::array kTypes{DType::i8, DType::u8, DType::i4, DType::u4};
-  weightmill::WeightQuantizeOptions options;
-  options.jobs = 1;
-  options.weight_type = kTypes[size % kTypes.size()];
-  options.block_size = size % 3 == 0 ? 16 : 0;
-  options.per_channel = options.block_size > 0 || size % 5 != 0;
-  if (size % 2 == 0) options.op_types = {"MatMul", "Gemm", "Conv", "Gather"};
-  return options;
-}
-
 /// What can be quantized can be read again, and holds no weight that can be quantized once more.
 void quantize(const fs::path& in, const fs::path& out, const weightmill::WeightQuantizeOptions& options) {
   const auto report = weightmill::quantize_weights_onnx(in, out, options);
-  const std::size_t n_left = report.count(weightmill::WeightOutcome::left);
-  std::size_t n_float = 0;
-  for (const auto& weight : weightmill::OnnxModel(out).float_weights()) n_float += weight.op.empty() ? 0 : 1;
-  if (n_float > n_left) std::abort();
+  if (weightmill::OnnxModel(out).float_weights().size() > report.count(weightmill::WeightOutcome::left)) std::abort();
 }
 
 }  // namespace
@@ -63,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.external_data = size % 2 == 0 ? weightmill::ExternalData::automatic : weightmill::ExternalData::always;
   weightmill::write_file(in, {data, size});
   try {
-    quantize(in, out, quantize_options(size));
+    quantize(in, out, weightmill::fuzz_quantize_options(size, {"MatMul", "Gemm", "Conv", "Gather"}));
   } catch (const weightmill::Error& error) {
     if (error.code == weightmill::ErrorCode::internal) std::abort();
   }

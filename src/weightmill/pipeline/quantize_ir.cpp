@@ -241,22 +241,12 @@ std::span<const std::uint8_t> bytes_of(const std::vector<Number>& numbers) {
   return {reinterpret_cast<const std::uint8_t*>(numbers.data()), numbers.size() * sizeof(Number)};
 }
 
-/// Zero points as they are stored: two 4-bit ones share a byte, the first in its low half.
-std::vector<std::uint8_t> packed(const std::vector<std::int32_t>& zero_points, DType type) {
-  const unsigned per_byte = 8 / size_bits(type);
-  std::vector<std::uint8_t> bytes(code_bytes(type, zero_points.size()));
-  for (std::size_t i = 0; i < zero_points.size(); ++i) {
-    const auto shifted = static_cast<unsigned>(zero_points[i]) << (i % per_byte * size_bits(type));
-    bytes[i / per_byte] = static_cast<std::uint8_t>(bytes[i / per_byte] | shifted);
-  }
-  return bytes;
-}
-
 StoredWeight IrWeightQuantizer::store_parts(const FloatWeight& weight, const WeightGroup& group,
                                             const WeightScales& scales, PayloadFile& out) {
   StoredWeight stored;
   stored.codes = store_codes(weight, group, scales, out);
-  if (!scales.zero_point.empty()) stored.zero_point = store_bytes(packed(scales.zero_point, group.plan.code_type), out);
+  if (!scales.zero_point.empty())
+    stored.zero_point = store_bytes(packed_zero_points(scales, group.plan.code_type), out);
   stored.scale = store_bytes(bytes_of(scales.scale), out);
   if (group.plan.block_size > 0) stored.target_shape = store_bytes(bytes_of(weight.shape), out);
   return stored;

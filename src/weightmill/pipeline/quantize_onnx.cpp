@@ -132,9 +132,8 @@ class OnnxWeightQuantizer {
     };
     edit.float_type = site.data.dtype;
     edit.scale_shape = group.plan.scale_shape;
-    // The vectors live as long as what holds them.
-    edit.scale = {coded.scales, &coded.scales->scale};
-    edit.zero_point = {coded.scales, &coded.scales->zero_point};
+    edit.scale = {coded.scales, &coded.scales->scale};  // lives as long as what holds it
+    edit.zero_point = packed_zero_points(*coded.scales, group.plan.code_type);
     edit.axis = static_cast<std::int64_t>(group.plan.axis.value_or(0));
     edit.block_size = group.plan.block_size;
     return edit;

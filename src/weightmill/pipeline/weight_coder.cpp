@@ -274,6 +274,16 @@ ScalePlan plan_scales(const FloatWeight& weight, const WeightQuantizeOptions& op
   return plan;
 }
 
+std::vector<std::uint8_t> packed_zero_points(const WeightScales& scales, DType code_type) {
+  const unsigned bits = size_bits(code_type), per_byte = 8 / bits;
+  std::vector<std::uint8_t> bytes(code_bytes(code_type, scales.zero_point.size()));
+  for (std::size_t i = 0; i < scales.zero_point.size(); ++i) {
+    const auto shifted = static_cast<unsigned>(scales.zero_point[i]) << (i % per_byte * bits);
+    bytes[i / per_byte] = static_cast<std::uint8_t>(bytes[i / per_byte] | shifted);
+  }
+  return bytes;
+}
+
 CodedWeight code_weight(const FloatWeight& weight, const ScalePlan& plan, unsigned jobs) {
   WeightPasses passes(weight, plan, jobs);
   CodedWeight coded;

@@ -48,6 +48,9 @@ struct ScalePlan {
 /// per channel and 8-bit codes, and says so.
 ScalePlan plan_scales(const FloatWeight& weight, const WeightQuantizeOptions& options);
 
+/// Zero points of unsigned codes as ONNX and IR store them: two 4-bit ones share a byte, the first in its low half.
+std::vector<std::uint8_t> packed_zero_points(const WeightScales& scales, DType code_type);
+
 /// The scales of a weight, and what its codes lose.
 struct CodedWeight {
   std::shared_ptr<const WeightScales> scales;  ///< of blocks, without the names of dead ones: there may be millions

@@ -104,7 +104,7 @@ struct OnnxDequantization {
   DType float_type = DType::f32;         ///< what the operators read: float32, float16 or bfloat16
   Shape scale_shape;                     ///< [] where there is one scale
   std::shared_ptr<const std::vector<float>> scale;
-  std::shared_ptr<const std::vector<std::int32_t>> zero_point;  ///< empty: none is written
+  std::vector<std::uint8_t> zero_point;  ///< one for each scale, packed like the codes; empty: none is written
   std::int64_t axis = 0;
   std::int64_t block_size = 0;
 };

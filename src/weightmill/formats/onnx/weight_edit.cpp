@@ -1,5 +1,3 @@
-#include <weightmill/base/bits.h>
-
 #include "graph_edit.h"
 #include "onnx_model.h"
 #include "tensor_types.h"
@@ -25,17 +23,6 @@ TensorProto tensor_of(const std::string& name, TensorProto::DataType type, const
   tensor.set_data_type(type);
   for (const std::int64_t extent : shape) tensor.add_dims(extent);
   return tensor;
-}
-
-/// Codes of 8 or 4 bits as ONNX stores them: two 4-bit ones to a byte, the first in the low half.
-std::vector<std::uint8_t> packed(std::span<const std::int32_t> values, DType type) {
-  const unsigned bits = size_bits(type);
-  std::vector<std::uint8_t> bytes(ceil_to(values.size() * bits, std::size_t{8}) / 8);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto code = static_cast<unsigned>(values[i]) & ((1U << bits) - 1);
-    bytes[i * bits / 8] = static_cast<std::uint8_t>(bytes[i * bits / 8] | code << (i * bits % 8));
-  }
-  return bytes;
 }
 
 /// Scales may be many: they are not copied.
@@ -88,10 +75,10 @@ class WeightEdit {
     const std::string scale = edit_.new_name(weight.name + "_scale");
     node.add_input(
         add_constant(home, tensor_of(scale, TensorProto::FLOAT, weight.scale_shape), scale_payload(weight.scale)));
-    if (!weight.zero_point->empty()) {
+    if (!weight.zero_point.empty()) {
       const std::string zero_point = edit_.new_name(weight.name + "_zero_point");
       node.add_input(add_constant(home, tensor_of(zero_point, data_type_of(weight.code_type), weight.scale_shape),
-                                  owned_payload(packed(*weight.zero_point, weight.code_type))));
+                                  owned_payload(weight.zero_point)));
     }
     const std::string output = edit_.new_name(weight.name + "_dequantized");
     node.add_output(output);
